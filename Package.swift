@@ -1,0 +1,75 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One set of settings for every target: a warning is an error, and the upcoming features that make
+/// isolation and imports explicit are on everywhere.
+let settings: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// A C library from Debian, reached through a module map and a `shim.h` of inline wrappers.
+func cLibrary(_ name: String, pkgConfig: String? = nil, apt: String) -> Target {
+    .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+}
+
+func program(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: settings)
+}
+
+let package = Package(
+    name: "celestiad",
+    targets: [
+        cLibrary("CLinux", apt: "libc6-dev"),
+        cLibrary("CDBus", pkgConfig: "dbus-1", apt: "libdbus-1-dev"),
+        cLibrary("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        cLibrary("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+        cLibrary("CBluetooth", apt: "libbluetooth-dev"),
+        cLibrary("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
+        cLibrary("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
+        cLibrary("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+
+        module("EventLoop", ["CLinux"]),
+        module("DBus", ["EventLoop", "CDBus"]),
+        module("BlueZ", ["DBus", "EventLoop", "CBluetooth"]),
+        module("ObjectTransfer", ["CZlib"]),
+        module("Recorder", ["ObjectTransfer"]),
+        module("CaptureQueue", ["CSQLite", "CCrypto"]),
+        module("HTTP", ["EventLoop", "CCurl"]),
+        module("Cloud", ["HTTP"]),
+        module(
+            "Gateway",
+            ["EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud", "CSystemd"]),
+        module("Control", ["DBus", "EventLoop"]),
+        program("celestiad", ["Gateway", "Control", "DBus", "EventLoop"]),
+
+        module("RecorderModel", ["ObjectTransfer", "Recorder"], path: "simulators/RecorderModel"),
+        module("FakeBlueZ", ["RecorderModel", "DBus", "EventLoop"], path: "simulators/FakeBlueZ"),
+        program("celestia-recorder", ["FakeBlueZ", "RecorderModel", "DBus", "EventLoop"], path: "simulators/celestia-recorder"),
+
+        .target(name: "TestSupport", dependencies: ["EventLoop"], path: "Tests/TestSupport", swiftSettings: settings),
+        tests("EventLoopTests", ["EventLoop"]),
+        tests("DBusTests", ["DBus", "EventLoop"]),
+        tests("BlueZTests", ["BlueZ", "DBus", "EventLoop"]),
+        tests("ObjectTransferTests", ["ObjectTransfer"]),
+        tests("RecorderTests", ["Recorder", "ObjectTransfer"]),
+        tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
+        tests("HTTPTests", ["HTTP", "EventLoop"]),
+        tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
+        tests("GatewayTests", ["Gateway"]),
+        tests("ControlTests", ["Control", "DBus", "EventLoop"]),
+        tests("SystemTests", ["celestiad"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,5 @@
+#pragma once
+// Headers only: kernel socket addresses, no code of libbluetooth is linked.
+#include <sys/socket.h>
+#include <bluetooth/bluetooth.h>
+#include <bluetooth/l2cap.h>

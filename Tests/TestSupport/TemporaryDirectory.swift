@@ -1,18 +1,21 @@
-import Glibc
+import Foundation
 
 /// A directory of its own for one test, removed with everything in it when the value goes.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
     package init() {
-        var template = Array("/tmp/celestiad-test.XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { fatalError("mkdtemp: errno \(errno)") }
-        path = template.withUnsafeBufferPointer { bytes in
-            String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let url = FileManager.default.temporaryDirectory.appending(path: "celestiad-\(UUID().uuidString)")
+        do {
+            try FileManager.default.createDirectory(
+                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            fatalError("no temporary directory: \(error)")
         }
+        path = url.path
     }
 
     deinit {
-        _ = nftw(path, { entry, _, _, _ in entry.map { remove($0) } ?? 0 }, 16, Int32(FTW_DEPTH | FTW_PHYS))
+        try? FileManager.default.removeItem(atPath: path)
     }
 }

@@ -1,0 +1,51 @@
+package import ObjectTransfer
+
+/// The UUIDs and bounds of the recorder profile, version 1.
+package enum RecorderProfile {
+    /// The Celestia Capture service.
+    package static let captureService = vendor(0x0001)
+    package static let captureStatus = capture(0x0002)
+    package static let clock = capture(0x0003)
+    package static let objectData = capture(0x0004)
+    package static let objectDataControl = capture(0x0005)
+
+    /// The types of a recorder's objects.
+    package static let manifestType = vendor(0x0010)
+    package static let audioType = vendor(0x0011)
+    package static let photoType = vendor(0x0012)
+
+    /// The Device Information service (0x180A).
+    package static let deviceInformationService = BluetoothUUID(0x180A)
+    package static let manufacturerName = deviceInformation(0x2A29)
+    package static let modelNumber = deviceInformation(0x2A24)
+    package static let serialNumber = deviceInformation(0x2A25)
+    package static let firmwareRevision = deviceInformation(0x2A26)
+    package static let hardwareRevision = deviceInformation(0x2A27)
+
+    /// The Battery service (0x180F).
+    package static let batteryService = BluetoothUUID(0x180F)
+    package static let batteryLevel = GATTCharacteristicID(
+        service: batteryService, characteristic: BluetoothUUID(0x2A19))
+
+    /// What a device must offer to be a recorder; everything else is optional.
+    package static let required: [GATTCharacteristicID] = [
+        serialNumber, captureStatus, clock,
+        ObjectTransferService.feature, ObjectTransferService.objectSize, ObjectTransferService.objectType,
+        ObjectTransferService.actionControlPoint, ObjectTransferService.listControlPoint,
+    ]
+
+    /// A manifest may have no more bytes than this.
+    package static let maximumManifestBytes = 256 * 1024
+
+    private static func vendor(_ short: UInt16) -> BluetoothUUID {
+        BluetoothUUID(high: 0xce1e_57a0_0000_4c41 | UInt64(short) << 16, low: 0x8b1d_5e0f_6d2a_9b37)
+    }
+
+    private static func capture(_ short: UInt16) -> GATTCharacteristicID {
+        GATTCharacteristicID(service: captureService, characteristic: vendor(short))
+    }
+
+    private static func deviceInformation(_ short: UInt16) -> GATTCharacteristicID {
+        GATTCharacteristicID(service: deviceInformationService, characteristic: BluetoothUUID(short))
+    }
+}

@@ -1,0 +1,88 @@
+"""The whole cloud: options, clock, accounts, library, faults and journal in one place, and its folder on disk."""
+
+import itertools
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .accounts import Accounts
+from .faults import Faults
+from .journal import Journal
+from .library import Library
+from .variety import Clock, Variety
+
+MARKER = ".celestia-cloud"
+GIB = 1 << 30
+
+
+@dataclass
+class Options:
+    """What the command line sets."""
+
+    users: list[tuple[str, str]] = field(default_factory=list)
+    token_lifetime: float = 3600.0
+    upload_lifetime: float = 86400.0
+    quota: int = 64 * GIB
+    success_code: int = 0
+    seed: int = 1
+    clock_skew: float = 0.0
+
+
+class Folder:
+    """The bytes on disk: `assets/<sha256>`, `uploads/<id>/<chunk>` and unfinished bodies in `spool/`."""
+
+    def __init__(self, path: Path | None):
+        self._is_temporary = path is None
+        self.path = path or Path(tempfile.mkdtemp(prefix="celestia-cloud-"))
+        self._numbers = itertools.count()
+        self.path.mkdir(parents=True, exist_ok=True)
+        if any(self.path.iterdir()) and not (self.path / MARKER).exists():
+            raise OSError(f"{self.path} is neither empty nor a folder of an earlier celestia-cloud")
+        (self.path / MARKER).touch()
+        self.clear()
+
+    @property
+    def assets(self) -> Path:
+        return self.path / "assets"
+
+    @property
+    def uploads(self) -> Path:
+        return self.path / "uploads"
+
+    def spool_path(self) -> Path:
+        """A new name for a body that is being received."""
+        return self.path / "spool" / str(next(self._numbers))
+
+    def clear(self) -> None:
+        """Forgets all bytes: the state that gave them a meaning is in memory only."""
+        for name in ("assets", "uploads", "spool"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+            (self.path / name).mkdir()
+
+    def close(self) -> None:
+        """A temporary folder goes, a named one stays for its owner to look at."""
+        if self._is_temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Cloud:
+    """All state of the simulator."""
+
+    def __init__(self, options: Options, folder: Folder):
+        self.options = options
+        self.folder = folder
+        self.reset()
+
+    def reset(self) -> None:
+        """As after a start: only the users of the command line exist."""
+        self.folder.clear()
+        self.clock = Clock(self.options.clock_skew)
+        self.variety = Variety(self.options.seed)
+        self.accounts = Accounts(self.clock, self.options.token_lifetime)
+        self.library = Library(self.clock, self.options.quota, self.options.upload_lifetime)
+        self.journal = Journal()
+        self.faults = Faults()
+        for name, password in self.options.users:
+            email = name if "@" in name else None
+            self.accounts.register(name.split("@")[0], password, email, None)

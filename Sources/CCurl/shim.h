@@ -1,8 +1,4 @@
 #pragma once
-// As in CLinux: both modules see sys/select.h and must see the same one.
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <curl/curl.h>
 
 /* Swift does not import C variadics: one inline wrapper per argument type. A wrapper's argument has exactly

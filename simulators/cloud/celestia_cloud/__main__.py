@@ -20,7 +20,8 @@ READ_BUFFER = 1 << 20
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="celestia-cloud", description="Simulates the Celestia cloud on 127.0.0.1, with state, strictness and faults."
+        prog="celestia-cloud",
+        description="Simulates the Celestia cloud on 127.0.0.1, with state, strictness and faults.",
     )
     parser.add_argument("--port", type=int, default=0, help="TCP port; 0 (default) takes a free one")
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep asset bytes in DIR/assets/<sha256>")

@@ -76,6 +76,7 @@ class Accounts:
         self.lifetime = lifetime
         self.users: list[User] = []
         self._clock = clock
+        self._families: list[Family] = []
         self._access: dict[str, AccessToken] = {}
         self._refresh: dict[str, RefreshToken] = {}
         self._secret = secrets.token_bytes(32)
@@ -103,7 +104,8 @@ class Accounts:
     def open_family(self, user: User) -> Tokens:
         """The tokens of a new login."""
         user.logins += 1
-        return self._issue(Family(user))
+        self._families.append(Family(user))
+        return self._issue(self._families[-1])
 
     def refresh(self, text: str) -> Tokens:
         """Rotates; the old refresh token is dead at once, access tokens live until they expire."""
@@ -131,9 +133,9 @@ class Accounts:
 
     def close_other_families(self, user: User, kept: Family) -> None:
         """A new password ends every other login."""
-        for token in [*self._access.values(), *self._refresh.values()]:
-            if token.family.user is user and token.family is not kept:
-                token.family.is_open = False
+        for family in self._families:
+            if family.user is user and family is not kept:
+                family.is_open = False
 
     def expire_access_tokens(self) -> int:
         """Gives the number of tokens that were alive."""

@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from .call import Call
@@ -68,7 +69,7 @@ async def upload_chunk(call: Call) -> Reply:
     form = await _read_form(call, CHUNK_LIMIT, hashed=False)
     file = _file(form)
     try:
-        fields = form.fields | {"chunkIndex": _decimal(form.fields.get("chunkIndex"))}
+        fields: dict[str, Any] = form.fields | {"chunkIndex": _decimal(form.fields.get("chunkIndex"))}
         call.check(fields)
         upload, index = _upload(call, session, fields["uploadId"]), fields["chunkIndex"]
         if upload.is_complete:

@@ -126,9 +126,7 @@ class Call:
         self.cloud.journal.advise(self.operation.id, self.request.path, rule, detail)
 
     def record(self, breach: Breach) -> None:
-        self.cloud.journal.violation(
-            self.operation.id, self.request.path, breach.rule, breach.message, breach.status
-        )
+        self.cloud.journal.violation(self.operation.id, self.request.path, breach.rule, breach.message, breach.status)
 
     # The connection
 

@@ -1,5 +1,6 @@
 """The whole cloud: options, clock, accounts, library, faults and journal in one place, and its folder on disk."""
 
+import fcntl
 import itertools
 import shutil
 import tempfile
@@ -39,7 +40,11 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         if any(self.path.iterdir()) and not (self.path / MARKER).exists():
             raise OSError(f"{self.path} is neither empty nor a folder of an earlier celestia-cloud")
-        (self.path / MARKER).touch()
+        self._lock = open(self.path / MARKER, "w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(f"{self.path} is in use by another celestia-cloud") from None
         self.clear()
 
     @property
@@ -62,6 +67,7 @@ class Folder:
 
     def close(self) -> None:
         """A temporary folder goes, a named one stays for its owner to look at."""
+        self._lock.close()
         if self._is_temporary:
             shutil.rmtree(self.path, ignore_errors=True)
 

@@ -126,25 +126,33 @@ class RandomFaults:
     """Strikes one request in `one_in`, by a seeded generator."""
 
     def __init__(self, seed: int, one_in: int, actions: list[str], routes: list[str] | None):
-        self.values = {"seed": seed, "oneIn": one_in, "actions": actions, "routes": routes}
+        self.seed = seed
+        self.one_in = one_in
+        self.actions = actions
+        self.routes = routes
         self.fired = 0
         self._random = random.Random(seed)
 
     def strike(self, plan: Plan, route: str, body_length: int) -> None:
-        routes = self.values["routes"]
-        if route in LOGIN_ROUTES if routes is None else route not in routes:
+        if route in LOGIN_ROUTES if self.routes is None else route not in self.routes:
             return
-        if self._random.randrange(self.values["oneIn"]):
+        if self._random.randrange(self.one_in):
             return
         self.fired += 1
-        action = self._random.choice(self.values["actions"])
+        action = self._random.choice(self.actions)
         if action in DELAYS:
             setattr(plan, action, self._random.uniform(0.001, 0.05))
             return
         plan.action, plan.options = action, self._options(action, body_length)
 
     def as_json(self) -> dict:
-        return self.values | {"fired": self.fired}
+        return {
+            "seed": self.seed,
+            "oneIn": self.one_in,
+            "actions": self.actions,
+            "routes": self.routes,
+            "fired": self.fired,
+        }
 
     def _options(self, action: str, body_length: int) -> dict:
         if action == "status":

@@ -186,9 +186,7 @@ def _parameters(value: str) -> dict[str, str]:
     """The parameters of a header, un-escaped as Go does it: backslashes yes, per cent no."""
     if not value.lower().startswith("form-data"):
         return {}
-    return {
-        name.lower(): re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in PARAMETER.findall(value)
-    }
+    return {name.lower(): re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in PARAMETER.findall(value)}
 
 
 def _text(data: bytes, what: str) -> str:

@@ -1,7 +1,7 @@
 """The operations of the contract: one row each."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from . import account_api, asset_api, library_api, schemas
 from .call import Call
@@ -15,16 +15,16 @@ class Operation:
     id: str
     method: str
     path: str
-    handler: Callable[[Call], Awaitable[Reply]] | None
+    handler: Callable[[Call], Awaitable[Reply]]
     answer: dict
-    request: dict | None = None
+    request: dict = field(default_factory=dict)
     is_form: bool = False
     is_open: bool = False
     query: tuple[str, ...] = ()
 
     @property
     def takes_json(self) -> bool:
-        return self.request is not None and not self.is_form
+        return bool(self.request) and not self.is_form
 
 
 _DEVICE = "/devices/{deviceId}"

@@ -2,12 +2,11 @@
 
 import re
 from datetime import datetime, timedelta, timezone
+from typing import Any
 from urllib.parse import urlsplit
 
 UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-RFC3339_TEXT = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)"
-)
+RFC3339_TEXT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)")
 TYPES = {"string": str, "array": list, "object": dict, "boolean": bool, "null": type(None)}
 
 
@@ -15,7 +14,7 @@ class Mismatch(Exception):
     """A value that does not fit its schema: where, and why."""
 
 
-def check(value: object, schema: dict, where: str = "body") -> None:
+def check(value: Any, schema: dict, where: str = "body") -> None:
     """Raises Mismatch unless the value fits the schema."""
     if "oneOf" in schema:
         _check_one_of(value, schema["oneOf"], where)
@@ -53,7 +52,7 @@ def parse_rfc3339(text: str) -> datetime:
         raise ValueError(f"{text!r} is out of range") from error
 
 
-def _check_one_of(value: object, schemas: list[dict], where: str) -> None:
+def _check_one_of(value: Any, schemas: list[dict], where: str) -> None:
     fits = 0
     for schema in schemas:
         try:
@@ -65,7 +64,7 @@ def _check_one_of(value: object, schemas: list[dict], where: str) -> None:
         raise Mismatch(f"{where} fits {fits} of the {len(schemas)} allowed shapes, not one")
 
 
-def _check_type(value: object, types: str | list[str], where: str) -> str:
+def _check_type(value: Any, types: str | list[str], where: str) -> str:
     for name in [types] if isinstance(types, str) else types:
         if name == "integer":
             if isinstance(value, int) and not isinstance(value, bool):

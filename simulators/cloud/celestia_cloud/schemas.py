@@ -40,9 +40,7 @@ REFRESH = obj("refreshToken", refreshToken=STRING)
 UPDATE_PROFILE = obj(
     "", username=NULLABLE_STRING, email=NULLABLE_STRING, phoneNumber=NULLABLE_STRING, avatarURL=NULLABLE_STRING
 )
-CHANGE_PASSWORD = obj(
-    "oldPassword newPassword", oldPassword=STRING, newPassword={"type": "string", "minLength": 6}
-)
+CHANGE_PASSWORD = obj("oldPassword newPassword", oldPassword=STRING, newPassword={"type": "string", "minLength": 6})
 BIND_DEVICE = obj(
     "name",
     name=STRING,

@@ -18,7 +18,6 @@ from .operations import OPERATIONS, Operation
 from .replies import ABSENT, ApiError, Breach, Cut, Disconnected, Reply
 
 BASE_PATH = "/celestia-trace/v1"
-UNKNOWN = Operation("unknown", "*", "/{tail:.*}", None, {})
 REPLACING = {
     "status", "html", "not_json", "stall", "drop_before_commit", "drop_after_commit", "truncated_body", "trickle",
 }  # fmt: skip
@@ -41,7 +40,7 @@ class Server:
         for operation in OPERATIONS:
             app.router.add_route(operation.method, BASE_PATH + operation.path, partial(self._dispatch, operation))
         Control(self._cloud).add_routes(app)
-        app.router.add_route("*", UNKNOWN.path, self._unknown)
+        app.router.add_route(UNKNOWN.method, UNKNOWN.path, partial(self._dispatch, UNKNOWN))
         return app
 
     def stop(self) -> None:
@@ -90,8 +89,8 @@ class Server:
         """The operation itself; what goes wrong becomes an error envelope."""
         operation = call.operation
         try:
-            if operation.handler is None:
-                _refuse_unknown(call)
+            if operation is UNKNOWN:
+                return await operation.handler(call)
             if not operation.is_open:
                 call.authorize()
             call.check_address()
@@ -205,11 +204,8 @@ class Server:
             fault = f" fault {entry['fault']}" if entry["fault"] else ""
             print(f"{outcome} {request.method} {request.path} {call.body.received} bytes{fault}", file=sys.stderr)
 
-    async def _unknown(self, request: web.Request) -> web.StreamResponse:
-        return await self._dispatch(UNKNOWN, request)
 
-
-def _refuse_unknown(call: Call) -> None:
+async def _refuse_unknown(call: Call) -> Reply:
     """No operation of the contract: a wrong method is told from a wrong path."""
     path = call.request.path
     for operation in OPERATIONS:
@@ -217,6 +213,9 @@ def _refuse_unknown(call: Call) -> None:
         if re.fullmatch(pattern, path):
             raise Breach("method", f"{call.request.method} is not a method of {path}", 405)
     raise Breach("unknown-path", f"{path} is not in the contract", 404)
+
+
+UNKNOWN = Operation("unknown", "*", "/{tail:.*}", _refuse_unknown, {})
 
 
 async def _reset_after(call: Call, wanted: int) -> None:

@@ -4,8 +4,10 @@ import http.client
 import json
 import os
 import subprocess
+import time
 import unittest
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -134,7 +136,9 @@ class CloudTestCase(unittest.TestCase):
     def new_session(self, **changes: object) -> dict:
         return self.call("upsertSession", "POST", "/sessions", self.session_body(**changes)).data
 
-    def upload_small(self, session: dict, client_id: str, data: bytes, kind: str = "AUDIO", status: int = 200) -> Answer:
+    def upload_small(
+        self, session: dict, client_id: str, data: bytes, kind: str = "AUDIO", status: int = 200
+    ) -> Answer:
         fields = {"clientId": client_id, "kind": kind}
         return self.call_form("uploadAsset", f"/sessions/{session['id']}/assets", form(fields, data), status=status)
 
@@ -165,6 +169,12 @@ class CloudTestCase(unittest.TestCase):
         answer = self.cloud.control("POST", "faults", [values])
         self.assertEqual(answer.status, 200, answer.body)
 
+    def wait_until(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        while not holds():
+            self.assertLess(time.monotonic(), deadline, "nothing happened")
+            time.sleep(0.005)
+
     def state(self) -> dict:
         return self.cloud.control("GET", "state").envelope
 
@@ -174,8 +184,12 @@ class CloudTestCase(unittest.TestCase):
 
 def form(fields: dict[str, str], data: bytes, name: str = "take 1.wav", mime_type: str = "audio/wav") -> bytes:
     """A form with the file last, boundary XX."""
-    parts = [f'--XX\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n' for key, value in fields.items()]
-    head = f'--XX\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: {mime_type}\r\n\r\n'
+    parts = [
+        f'--XX\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n' for key, value in fields.items()
+    ]
+    head = (
+        f'--XX\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\nContent-Type: {mime_type}\r\n\r\n'
+    )
     return "".join(parts).encode() + head.encode() + data + b"\r\n--XX--\r\n"
 
 

@@ -86,18 +86,28 @@ class FlowTests(CloudTestCase):
         self.call("upsertSession", "POST", "/sessions", body, status=409)
 
     def test_account_and_device(self) -> None:
-        bound = self.call("bindDevice", "POST", "/devices", {"name": "R1", "peripheralUUID": "p", "batteryLevel": 7}).data
+        bound = self.call(
+            "bindDevice", "POST", "/devices", {"name": "R1", "peripheralUUID": "p", "batteryLevel": 7}
+        ).data
         again = self.call("bindDevice", "POST", "/devices", {"name": "R2", "peripheralUUID": "p"}).data
         self.assertEqual((again["id"], again["name"], again["batteryLevel"]), (bound["id"], "R2", 7))
-        changed = self.call("updateDevice", "PUT", f"/devices/{bound['id']}", {"isConnected": True, "batteryLevel": None})
+        changed = self.call(
+            "updateDevice", "PUT", f"/devices/{bound['id']}", {"isConnected": True, "batteryLevel": None}
+        )
         self.assertEqual((changed.data["isConnected"], "batteryLevel" in changed.data), (True, False))
-        self.assertEqual(self.call("unbindDevice", "DELETE", f"/devices/{bound['id']}").data, {"deletedId": bound["id"]})
+        self.assertEqual(
+            self.call("unbindDevice", "DELETE", f"/devices/{bound['id']}").data, {"deletedId": bound["id"]}
+        )
         self.call("updateDevice", "PUT", f"/devices/{bound['id']}", {}, status=404)
 
         user = self.call("updateProfile", "PUT", "/user/profile", {"email": "a@example.org"}).data
         self.assertEqual(user["email"], "a@example.org")
-        self.call("changePassword", "POST", "/user/change-password", {"oldPassword": "no", "newPassword": "secret2"}, 400)
-        self.call("changePassword", "POST", "/user/change-password", {"oldPassword": "secret1", "newPassword": "secret2"})
+        self.call(
+            "changePassword", "POST", "/user/change-password", {"oldPassword": "no", "newPassword": "secret2"}, 400
+        )
+        self.call(
+            "changePassword", "POST", "/user/change-password", {"oldPassword": "secret1", "newPassword": "secret2"}
+        )
         self.call("getProfile", "GET", "/user/profile")
         self.call("logout", "POST", "/auth/logout")
         self.call("getProfile", "GET", "/user/profile", status=401)

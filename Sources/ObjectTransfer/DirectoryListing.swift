@@ -10,6 +10,8 @@ package struct DirectoryListing: Sendable, Hashable {
         case duplicate(ObjectID)
         /// The identifier is one of the reserved ones.
         case reservedID(ObjectID)
+        /// The object was listed, but its metadata cannot be read.
+        case unreadable(ObjectID, reason: String)
         /// There are more objects than ``maximumObjects``; those after are not listed.
         case tooManyObjects
 
@@ -19,6 +21,7 @@ package struct DirectoryListing: Sendable, Hashable {
             case .truncated(let offset): "the listing ends inside the record at byte \(offset)"
             case .duplicate(let id): "object \(id) is listed more than once"
             case .reservedID(let id): "object \(id) has a reserved identifier"
+            case .unreadable(let id, let reason): "object \(id): \(reason)"
             case .tooManyObjects: "more than \(maximumObjects) objects are listed"
             }
         }
@@ -121,6 +124,19 @@ extension DirectoryListing {
     /// A listing of nothing.
     init() {
         self.init(wire: [])
+    }
+
+    /// Puts what is known better in the place of what was listed.
+    mutating func replace(_ object: ObjectMetadata) {
+        guard let position = positions[object.id] else { return }
+        objects[position] = object
+    }
+
+    /// Takes an object out that cannot be looked at.
+    mutating func remove(_ id: ObjectID, because error: ObjectTransferError) {
+        objects.removeAll { $0.id == id }
+        positions = Dictionary(uniqueKeysWithValues: objects.enumerated().map { ($1.id, $0) })
+        problems.append(.unreadable(id, reason: error.message))
     }
 }
 

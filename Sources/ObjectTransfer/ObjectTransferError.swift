@@ -37,6 +37,15 @@ package struct ObjectTransferError: Error, Sendable, Equatable, CustomStringConv
         case unsupported
         /// The receiver of the bytes failed; its own error tells why.
         case sink
+
+        fileprivate var endsLink: Bool {
+            switch self {
+            case .linkLost, .timedOut, .cancelled, .notPaired, .characteristicMissing: true
+            case .malformed, .attribute, .action, .list, .protocolViolation, .stalled, .channel,
+                .objectChanged, .tooLarge, .busy, .unsupported, .sink:
+                false
+            }
+        }
     }
 
     /// What kind of failure it was.
@@ -44,20 +53,16 @@ package struct ObjectTransferError: Error, Sendable, Equatable, CustomStringConv
     /// What happened, and why, for a person.
     package let message: String
 
-    /// Makes an error of `code` with a `message` for a person.
-    package init(_ code: Code, _ message: String) {
+    /// True when nothing more can be done on this link: it is gone, its control points are in doubt, or
+    /// only a new link can clear the server's state.
+    package let endsLink: Bool
+
+    /// Makes an error of `code` with a `message` for a person; `endsLink` where the code alone does not say
+    /// whether the link is of use any more.
+    package init(_ code: Code, _ message: String, endsLink: Bool? = nil) {
         self.code = code
         self.message = message
-    }
-
-    /// True when nothing more can be done on this link: it is gone, or its control points are in doubt.
-    package var endsLink: Bool {
-        switch code {
-        case .linkLost, .timedOut, .cancelled, .notPaired, .characteristicMissing: true
-        case .malformed, .attribute, .action, .list, .protocolViolation, .stalled, .channel, .objectChanged,
-            .tooLarge, .busy, .unsupported, .sink:
-            false
-        }
+        self.endsLink = endsLink ?? code.endsLink
     }
 
     package var description: String { message }

@@ -1,0 +1,224 @@
+package import ObjectTransfer
+
+/// The order of work on one link (recorder-profile.md): one step at a time, each decided from what the steps
+/// before brought. Pure; ``RecorderSession`` does the steps.
+package struct LinkWorkMachine: Sendable {
+    /// What to do next.
+    package enum Step: Sendable, Equatable {
+        case readIdentity
+        case writeClock
+        case readStatus
+        case readBattery
+        case list
+        /// Read the status again: what was listed counts only for the generation and the recording state
+        /// that still hold.
+        case confirmStatus
+        case readManifest(ObjectMetadata)
+        /// Take the capture with this index into the queue.
+        case plan(Int)
+        /// Everything is planned; say what is to come.
+        case announce(captures: Int, wanted: Int, bytes: UInt64)
+        case pull(RecorderAsset, ResumePoint?)
+        /// Delete the object on the recorder if the policy allows it now.
+        case release(ObjectMetadata, AssetKey)
+        case finished
+        case stop(RecorderError)
+    }
+
+    /// What a step brought.
+    package enum Outcome: Sendable, Equatable {
+        case identity(RecorderIdentity)
+        /// The step needs no result (clock, battery, announcement), or its failure does not matter.
+        case done
+        case status(CaptureStatus)
+        case listing(DirectoryListing)
+        case manifest(ManifestReading)
+        case planned([AssetKey: AssetPlan])
+        /// The asset is held whole; `isReleasable` unless its digest differs or its proof is missing.
+        case pulled(isReleasable: Bool)
+        /// The asset was left out (it grows, or failed in a way that leaves the link of use).
+        case skipped
+        /// Whether the object is gone from the recorder.
+        case released(Bool)
+        case failed(RecorderError)
+    }
+
+    /// The step that waits for its outcome.
+    package private(set) var step = Step.readIdentity
+    /// The captures of this link, once the manifests are read.
+    package private(set) var captures: [RecorderCapture] = []
+    /// What is not as it should be; to be shown once.
+    package private(set) var problems: [String] = []
+
+    private let policy: DeletePolicy
+    private var ledger = FailureLedger()
+    private var identity: RecorderIdentity?
+    private var status: CaptureStatus?
+    private var listing: DirectoryListing?
+    private var unreadManifests: [ObjectMetadata] = []
+    private var manifests: [ObjectID: ManifestReading] = [:]
+    private var catalog: CaptureCatalog?
+    private var isAnnounced = false
+    private var plansLeft: Range<Int> = 0..<0
+    private var pulls: [(asset: RecorderAsset, resume: ResumePoint?)] = []
+    private var releases: [(object: ObjectMetadata, key: AssetKey)] = []
+    /// Files that must be gone before the manifest of a capture may go.
+    private var blockers: [Int: Set<AssetKey>] = [:]
+    private var owners: [AssetKey: Int] = [:]
+
+    /// Work for a link whose objects are deleted by `policy`.
+    package init(policy: DeletePolicy) {
+        self.policy = policy
+    }
+
+    /// The identity, once it was read.
+    package var recorder: RecorderIdentity? { identity }
+
+    /// The key of an object, once identity and status were read.
+    package func key(of id: ObjectID) -> AssetKey? {
+        guard let identity, let status else { return nil }
+        return AssetKey(
+            serial: identity.serial, storageGeneration: status.storageGeneration, objectID: id)
+    }
+
+    /// Takes what the current step brought and returns the next one. `ledger` tells which objects failed
+    /// before.
+    package mutating func handle(_ outcome: Outcome, ledger: FailureLedger) -> Step {
+        self.ledger = ledger
+        if case .failed(let error) = outcome {
+            step = next(afterFailure: error)
+        } else {
+            step = next(after: outcome)
+        }
+        return step
+    }
+
+    private mutating func next(after outcome: Outcome) -> Step {
+        switch (step, outcome) {
+        case (.readIdentity, .identity(let identity)):
+            self.identity = identity
+            return .writeClock
+        case (.writeClock, _): return .readStatus
+        case (.readStatus, .status(let status)):
+            self.status = status
+            return .readBattery
+        case (.readBattery, _): return .list
+        case (.list, .listing(let listing)):
+            self.listing = listing
+            return .confirmStatus
+        case (.confirmStatus, .status(let now)): return confirm(now)
+        case (.readManifest(let object), .manifest(let reading)):
+            manifests[object.id] = reading
+            return nextManifest()
+        case (.plan(let index), .planned(let plans)):
+            take(plans, of: index)
+            return nextWork()
+        case (.pull(let asset, _), .pulled(let isReleasable)):
+            if isReleasable { enqueueRelease(asset.object, asset.key) }
+            return nextWork()
+        case (.release(_, let key), .released(let isGone)):
+            if isGone { unblock(key) }
+            return nextWork()
+        case (.announce, _), (.pull, _), (.release, _): return nextWork()
+        case (.finished, _), (.stop, _): return step
+        case (.readIdentity, _), (.readStatus, _), (.list, _), (.confirmStatus, _), (.readManifest, _),
+            (.plan, _):
+            return .stop(RecorderError(.notARecorder, "\(step) gave no result", endsLink: true))
+        }
+    }
+
+    /// A failed step ends the link where nothing can follow without it.
+    private mutating func next(afterFailure error: RecorderError) -> Step {
+        guard !error.endsLink else { return .stop(error) }
+        switch step {
+        case .readIdentity, .readStatus, .list, .confirmStatus: return .stop(error)
+        case .writeClock:
+            problems.append(error.message)
+            return .readStatus
+        case .readBattery: return .list
+        case .readManifest(let object):
+            manifests[object.id] = .unread(error.message)
+            return nextManifest()
+        case .plan, .pull, .release, .announce:
+            problems.append(error.message)
+            return nextWork()
+        case .finished, .stop: return step
+        }
+    }
+
+    private mutating func confirm(_ now: CaptureStatus) -> Step {
+        guard now.storageGeneration == status?.storageGeneration else {
+            return .stop(
+                RecorderError(.objectChanged, "the recorder's storage was formatted just now", endsLink: true)
+            )
+        }
+        // It may have begun or ended in between; both times it must have been at rest.
+        if now.flags.contains(.recording) { status?.flags.insert(.recording) }
+        unreadManifests = (listing?.objects ?? []).filter { $0.type == RecorderProfile.manifestType }
+        unreadManifests.reverse()
+        return nextManifest()
+    }
+
+    private mutating func nextManifest() -> Step {
+        if let object = unreadManifests.popLast() { return .readManifest(object) }
+        guard let identity, let status, let listing else { return .finished }
+        let catalog = CaptureCatalog(
+            listing: listing, manifests: manifests, serial: identity.serial,
+            storageGeneration: status.storageGeneration, isRecording: status.flags.contains(.recording))
+        self.catalog = catalog
+        captures = catalog.captures
+        problems += catalog.problems
+        plansLeft = captures.indices
+        return nextWork()
+    }
+
+    private mutating func take(_ plans: [AssetKey: AssetPlan], of index: Int) {
+        let capture = captures[index]
+        blockers[index] = Set(capture.assets.map(\.key))
+        for asset in capture.assets {
+            owners[asset.key] = index
+            switch plans[asset.key] ?? .refused("the queue has no place for it") {
+            case .held: enqueueRelease(asset.object, asset.key)
+            case .refused(let reason): problems.append("object \(asset.key.objectID): \(reason)")
+            case .wanted where ledger.isGivenUp(asset.key):
+                problems.append("object \(asset.key.objectID) failed too often and is left alone")
+            case .wanted(let resume): pulls.append((asset, resume))
+            }
+        }
+        if capture.assets.isEmpty { releaseManifest(of: index) }
+    }
+
+    private mutating func nextWork() -> Step {
+        if let index = plansLeft.popFirst() { return .plan(index) }
+        if !isAnnounced {
+            isAnnounced = true
+            let deferred = pulls.filter { ledger.isDeferred($0.asset.key) }
+            pulls = pulls.filter { !ledger.isDeferred($0.asset.key) } + deferred
+            pulls.reverse()
+            let bytes = pulls.reduce(UInt64(0)) { sum, pull in
+                sum + UInt64(pull.asset.sizeBytes - min(pull.asset.sizeBytes, pull.resume?.offset ?? 0))
+            }
+            return .announce(captures: captures.count, wanted: pulls.count, bytes: bytes)
+        }
+        if let release = releases.popLast() { return .release(release.object, release.key) }
+        if let pull = pulls.popLast() { return .pull(pull.asset, pull.resume) }
+        return .finished
+    }
+
+    private mutating func enqueueRelease(_ object: ObjectMetadata, _ key: AssetKey) {
+        if policy != .never { releases.append((object, key)) }
+    }
+
+    private mutating func unblock(_ key: AssetKey) {
+        guard let index = owners[key] else { return }
+        blockers[index]?.remove(key)
+        if blockers[index]?.isEmpty == true { releaseManifest(of: index) }
+    }
+
+    /// The manifest goes last: without it the files that are left would have no capture.
+    private mutating func releaseManifest(of index: Int) {
+        guard let catalog, catalog.isComplete, case .manifest(_, let object) = captures[index].origin
+        else { return }
+        enqueueRelease(object, catalog.key(of: object.id))
+    }
+}

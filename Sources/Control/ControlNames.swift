@@ -1,0 +1,16 @@
+package import DBus
+
+/// Every name of the daemon's D-Bus API in one place; `dbus/` holds their descriptions.
+package enum ControlNames {
+    /// The well-known bus name. An incompatible API gets a new digit and stands beside this one.
+    package static let busName = "life.ccdw.Celestia1"
+    /// The object that answers Manager and ObjectManager.
+    package static let root = ObjectPath(trusted: "/life/ccdw/Celestia1")
+    package static let manager = "life.ccdw.Celestia1.Manager"
+    package static let job = "life.ccdw.Celestia1.Job"
+    /// Jobs are `jobs/N`, N never used twice while the daemon runs.
+    static let jobs = root.appending("jobs")
+    static let errorPrefix = "life.ccdw.Celestia1.Error."
+    /// Grows with every addition to the API.
+    static let apiVersion: UInt32 = 1
+}

@@ -1,0 +1,31 @@
+/// What `celestiad` exits with. Frozen: a number never changes its meaning, new ones may be added, and whoever sees
+/// one that he does not know takes it for a failure (docs/json.md).
+package enum ExitCode: Int32, Sendable, CaseIterable {
+    case success = 0
+    /// Something that has no number of its own.
+    case failure = 1
+    /// The command line is wrong.
+    case usage = 2
+    case timeout = 3
+    /// No such recorder or session, or the recorder is not paired.
+    case notFound = 4
+    case notRunning = 5
+    case notAuthorized = 6
+    /// Not logged in, or the cloud refused the login.
+    case notLoggedIn = 7
+    /// There is no Bluetooth adapter, or it is off or blocked.
+    case adapterUnavailable = 8
+    /// Only where the caller asked for it (`--fail-if-none`).
+    case nothingToDo = 9
+    /// Some of it worked.
+    case partial = 10
+    case diskLow = 11
+    /// The recorder is busy or connected elsewhere.
+    case busy = 12
+    /// There is no message bus to reach the daemon by.
+    case noBus = 13
+    /// `status` could be read and says that something is wrong.
+    case unhealthy = 14
+    /// Ended by Ctrl-C.
+    case interrupted = 130
+}

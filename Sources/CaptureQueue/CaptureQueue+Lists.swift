@@ -1,0 +1,136 @@
+import FoundationEssentials
+
+/// Which sessions a list shows.
+package enum SessionFilter: Sendable, Equatable {
+    case all
+    /// Held, failed for good, or with a request of unknown outcome.
+    case attention
+    case state(SessionState)
+}
+
+extension CaptureQueue {
+    /// One page of sessions, the newest first; `before` is the cursor of the page before.
+    package func sessions(
+        _ filter: SessionFilter = .all, before: Int64? = nil, limit: Int = 100
+    ) throws(QueueError) -> SessionPage {
+        let limit = min(1000, max(1, limit))
+        let state: SessionState? = if case .state(let state) = filter { state } else { nil }
+        let sql =
+            "SELECT \(SessionRecord.columns) FROM sessions WHERE seq < ?1 AND \(Self.condition(filter))"
+            + " ORDER BY seq DESC LIMIT ?3"
+        let rows = try database.all(sql, before ?? .max, state, limit + 1) { row throws(QueueError) in
+            try SessionRecord(&row)
+        }
+        var summaries: [SessionSummary] = []
+        for session in rows.prefix(limit) { summaries.append(try summary(session)) }
+        return SessionPage(
+            sessions: summaries, next: rows.count > limit ? summaries.last?.session.sequence : nil)
+    }
+
+    /// A session with all that belongs to it; nil when there is none.
+    package func session(_ id: SessionID) throws(QueueError) -> SessionDetail? {
+        guard let session = try sessionRow(id) else { return nil }
+        let database = try database
+        let chain = try database.all(
+            "SELECT step FROM provenance WHERE session_seq = ? ORDER BY ordinal", session.sequence
+        ) { row throws(QueueError) in StringMap.decode(try row.text()) }
+        let receipts = try database.all(
+            Receipt.query + "WHERE r.session_seq = ? ORDER BY r.id", session.sequence
+        ) { row throws(QueueError) in try Receipt(&row) }
+        return SessionDetail(
+            summary: try summary(session), assets: try assets(of: session.sequence),
+            events: try eventRows(session.sequence), intents: try intentRows(session.sequence),
+            receipts: receipts, provenanceChain: chain)
+    }
+
+    /// One asset; nil when there is none.
+    package func asset(_ id: AssetID) throws(QueueError) -> AssetRecord? {
+        try database.first(AssetRecord.query + "WHERE a.id = ?", id) { row throws(QueueError) in
+            try AssetRecord(&row)
+        }
+    }
+
+    /// The sessions whose id begins with `prefix` (lower-case hex and dashes), at most `limit`: for people
+    /// who type the beginning of an id.
+    package func sessions(idPrefix prefix: String, limit: Int = 2) throws(QueueError) -> [SessionID] {
+        let prefix = prefix.lowercased()
+        guard !prefix.isEmpty, prefix.utf8.allSatisfy({ Hex.isDigit($0) || $0 == UInt8(ascii: "-") }) else {
+            return []
+        }
+        return try database.all(
+            "SELECT id FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2", prefix, limit
+        ) { row throws(QueueError) in try row.sessionID() }
+    }
+
+    /// Sessions by state, and bytes under way.
+    package func counts() throws(QueueError) -> QueueCounts {
+        let database = try database
+        let states = try database.all("SELECT state, count(*) FROM sessions GROUP BY state") {
+            row throws(QueueError) in (try row.value(SessionState.self), try row.int())
+        }
+        let bytes = try database.first(
+            """
+            SELECT ifnull(sum(iif(pull_state = 'wanted', byte_size - pulled_bytes, 0)), 0),
+                ifnull(sum(iif(pull_state = 'stored', byte_size, pulled_bytes * (pull_state = 'wanted'))), 0),
+                ifnull(sum(iif(pull_state = 'stored' AND upload_state <> 'uploaded' AND exclusion IS NULL,
+                    byte_size - uploaded_bytes, 0)), 0)
+            FROM assets WHERE pull_state IN ('wanted', 'stored')
+            """
+        ) { row throws(QueueError) in (try row.int64(), try row.int64(), try row.int64()) }
+        let ambiguous = try database.number("SELECT count(*) FROM inflight WHERE is_ambiguous = 1")
+        return QueueCounts(
+            sessions: Dictionary(uniqueKeysWithValues: states), wantedBytes: bytes?.0 ?? 0,
+            storedBytes: bytes?.1 ?? 0, unsentBytes: bytes?.2 ?? 0, ambiguous: Int(clamping: ambiguous ?? 0))
+    }
+
+    static func condition(_ filter: SessionFilter) -> String {
+        switch filter {
+        case .all: "?2 IS NULL"
+        case .state: "state = ?2"
+        case .attention:
+            """
+            ?2 IS NULL AND seq IN (SELECT seq FROM sessions WHERE held > 0
+                UNION SELECT seq FROM sessions WHERE state = 'failed_terminal'
+                UNION SELECT session_seq FROM inflight WHERE is_ambiguous = 1)
+            """
+        }
+    }
+
+    private func assets(of sequence: Int64) throws(QueueError) -> [AssetRecord] {
+        try database.all(AssetRecord.query + "WHERE a.session_seq = ? ORDER BY a.ordinal", sequence) {
+            row throws(QueueError) in try AssetRecord(&row)
+        }
+    }
+
+    private func summary(_ session: SessionRecord) throws(QueueError) -> SessionSummary {
+        let database = try database
+        let holds = try database.all(
+            "SELECT \(Hold.columns) FROM holds WHERE session_seq = ? ORDER BY since, reason", session.sequence
+        ) { row throws(QueueError) in try Hold(&row) }
+        let ambiguous = try database.number(
+            "SELECT 1 FROM inflight WHERE session_seq = ? AND is_ambiguous = 1 LIMIT 1", session.sequence)
+        return SessionSummary(
+            session: session, holds: holds, progress: try progress(session), isAmbiguous: ambiguous != nil)
+    }
+
+    private func progress(_ session: SessionRecord) throws(QueueError) -> SessionProgress {
+        // What is being pulled right now is ahead of its journal.
+        let live = pulls.values.filter { $0.sessionID == session.id }
+            .reduce(Int64(0)) { $0 + max(0, $1.writer.length - $1.writer.journalled) }
+        let row = try database.first(
+            """
+            SELECT count(*), ifnull(sum(byte_size), 0),
+                ifnull(sum(pull_state IN ('stored', 'released')), 0), ifnull(sum(pulled_bytes), 0),
+                ifnull(sum(upload_state = 'uploaded'), 0), ifnull(sum(uploaded_bytes), 0)
+            FROM assets WHERE session_seq = ?
+            """, session.sequence
+        ) { row throws(QueueError) in
+            SessionProgress(
+                assets: try row.int(), totalBytes: try row.int64(), storedAssets: try row.int(),
+                pulledBytes: try row.int64() + live, uploadedAssets: try row.int(),
+                uploadedBytes: try row.int64())
+        }
+        guard let row else { throw QueueError(.corrupt, "a sum without a row") }
+        return row
+    }
+}

@@ -1,0 +1,110 @@
+import FoundationEssentials
+
+extension CaptureQueue {
+    /// Feeds the session's machine and stores what it says, inside the caller's transaction.
+    @discardableResult
+    func transition(
+        _ sequence: Int64, _ input: SessionInput, terminal: TerminalReason? = nil
+    ) throws(QueueError) -> [SessionMachine.Action] {
+        let database = try database
+        let state = try database.first("SELECT state FROM sessions WHERE seq = ?", sequence) {
+            row throws(QueueError) in try row.value(SessionState.self)
+        }
+        guard let state else { throw QueueError(.notFound, "there is no such session") }
+        var machine = SessionMachine(state)
+        let actions = try machine.handle(input)
+        try database.run(
+            "UPDATE sessions SET state = ?2, updated_at = ?3, terminal_reason = coalesce(?4, terminal_reason)"
+                + " WHERE seq = ?1", sequence, machine.state, now, terminal)
+        for action in actions { try perform(action, sequence) }
+        return actions
+    }
+
+    private func perform(_ action: SessionMachine.Action, _ sequence: Int64) throws(QueueError) {
+        let database = try database
+        switch action {
+        case .bindHost:
+            try database.run(
+                "UPDATE sessions SET upload_began_at = ? WHERE seq = ? AND upload_began_at IS NULL", now,
+                sequence
+            )
+        case .countRetry:
+            try database.run("UPDATE sessions SET retry_count = retry_count + 1 WHERE seq = ?", sequence)
+        case .clearSchedule:
+            try database.run("UPDATE sessions SET next_try_at = NULL WHERE seq = ?", sequence)
+        case .clearFailure:
+            try database.run(
+                "UPDATE sessions SET last_error = NULL, terminal_reason = NULL, retry_count = 0,"
+                    + " next_try_at = NULL WHERE seq = ?", sequence)
+        case .scheduleRelease:
+            let keep = configuration.keepAfterUpload.components.seconds
+            try database.run(
+                "UPDATE sessions SET imported_at = ?1, release_at = ?2 WHERE seq = ?3", now,
+                now.addingTimeInterval(Double(keep)), sequence)
+        case .requestCheckpoint:
+            try requestCheckpoint(forSession: sequence)
+        case .reconcile, .stopTransfers, .suppress:
+            // The caller's part: nothing of these is stored.
+            break
+        }
+    }
+
+    /// Ends the draft once no file is wanted any more.
+    @discardableResult
+    func sealIfComplete(_ sequence: Int64) throws(QueueError) -> Bool {
+        let database = try database
+        let open = try database.number(
+            "SELECT 1 FROM assets WHERE session_seq = ? AND pull_state = 'wanted' LIMIT 1", sequence)
+        guard open == nil else { return false }
+        let state = try database.first("SELECT state, terminal_reason FROM sessions WHERE seq = ?", sequence)
+        {
+            row throws(QueueError) in (try row.value(SessionState.self), try row.textOrNil())
+        }
+        switch state {
+        case (.draft, _)?:
+            try transition(sequence, .sealed)
+            return true
+        case (.failedTerminal, let reason?)?
+        where [TerminalReason.assetMissing.rawValue, TerminalReason.assetCorrupt.rawValue].contains(reason):
+            let damaged = try database.number(
+                "SELECT 1 FROM assets WHERE session_seq = ? AND pull_state = 'damaged' LIMIT 1", sequence)
+            if damaged == nil { try transition(sequence, .assetsRestored) }
+            return damaged == nil
+        default: return false
+        }
+    }
+
+    /// Settles that an asset's bytes will never come; its session goes on without it.
+    func giveUp(_ asset: AssetID, _ reason: String) throws(QueueError) {
+        let database = try database
+        try database.run(
+            "UPDATE assets SET pull_state = 'unobtainable', last_error = ? WHERE id = ?"
+                + " AND pull_state = 'wanted'", reason, asset)
+        guard let sequence = try database.number("SELECT session_seq FROM assets WHERE id = ?", asset) else {
+            return
+        }
+        try sealIfComplete(sequence)
+    }
+
+    /// Settles that an asset's stored bytes are gone or changed: read again where the recorder still has
+    /// them, otherwise damaged. A sealed session is `failed_terminal` until they are back.
+    func lose(_ asset: AssetID, _ reason: TerminalReason, _ message: String) throws(QueueError) {
+        let database = try database
+        let found = try database.first(
+            AssetRecord.query + "WHERE a.id = ?", asset
+        ) { row throws(QueueError) in try AssetRecord(&row) }
+        guard let found, found.pullState == .stored else { return }
+        let next: PullState = found.recorderState == .present ? .wanted : .damaged
+        try database.run(
+            "UPDATE assets SET pull_state = ?, pulled_bytes = 0, stored_at = NULL, last_error = ? WHERE id = ?",
+            next, message, asset)
+        let session = try requireSession(found.sessionID)
+        try database.run("UPDATE sessions SET last_error = ? WHERE seq = ?", message, session.sequence)
+        guard session.state != .draft else {
+            try sealIfComplete(session.sequence)
+            return
+        }
+        try transition(session.sequence, .failedTerminally, terminal: reason)
+        active.remove(session.id)
+    }
+}

@@ -1,0 +1,89 @@
+/// The states of a capture session, exactly those of the capture-session contract.
+package enum SessionState: String, Sendable, CaseIterable, SQLConvertible {
+    /// Known, its files still on their way into the spool.
+    case draft
+    /// Every file is durable here; nothing is being sent.
+    case queuedOffline = "queued_offline"
+    /// Being sent to its host.
+    case uploading
+    /// Every byte is sent; the host has not confirmed all of it.
+    case awaitingConfirmation = "awaiting_confirmation"
+    /// The host holds every file with the same SHA-256, and the receipt is stored. Terminal.
+    case imported
+    /// The last attempt failed; the next is scheduled.
+    case failedRetryable = "failed_retryable"
+    /// Cannot go on without somebody's help; the bytes stay.
+    case failedTerminal = "failed_terminal"
+    /// Discarded by the user; the bytes stay until they are purged.
+    case cancelled
+}
+
+/// Why a session is `failed_terminal`: the contract knows no other reasons.
+package enum TerminalReason: String, Sendable, CaseIterable, SQLConvertible {
+    /// The stored file of an asset is gone.
+    case assetMissing = "asset_missing"
+    /// The stored file of an asset is not what was stored.
+    case assetCorrupt = "asset_corrupt"
+    /// The account was told to a fresh login that it has no access.
+    case authRevoked = "auth_revoked"
+    /// The session's host is no host that it may be sent to.
+    case invalidHost = "invalid_host"
+}
+
+/// Why a session, or the whole queue, waits. A hold is a reason on a state, not a state.
+package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
+    case quota, auth, conflict, paused
+    case lowDisk = "low_disk"
+    case metered, clock
+    case remoteDeleted = "remote_deleted"
+    /// It is not known whether the server has it, and looking did not tell.
+    case ambiguous
+    /// The server says that the request itself is wrong.
+    case rejected
+
+    /// What ends the hold, in words for a user.
+    package var clearedBy: String {
+        switch self {
+        case .quota: "free storage in the cloud account"
+        case .auth: "celestiad login"
+        case .conflict: "celestiad session reconcile"
+        case .paused: "celestiad session resume"
+        case .lowDisk: "free space on the hub's disk"
+        case .metered: "an unmetered network"
+        case .clock: "the hub's clock being set"
+        case .remoteDeleted: "celestiad session retry (sends it as new) or cancel"
+        case .ambiguous: "celestiad session reconcile"
+        case .rejected: "celestiad session retry, after an update of celestiad or of the server"
+        }
+    }
+}
+
+/// What is reported about a session, by the outside or by the queue itself.
+package enum SessionInput: String, Sendable, CaseIterable {
+    /// Every file is durable (or known to be unobtainable).
+    case sealed
+    /// The uploader takes the session up.
+    case attemptStarted = "attempt_started"
+    /// The uploader puts it down without a failure.
+    case attemptSuspended = "attempt_suspended"
+    /// The last byte is sent.
+    case bytesSent = "bytes_sent"
+    /// Every file and the metadata are confirmed.
+    case confirmed
+    /// The server, asked, does not hold what was sent.
+    case notOnServer = "not_on_server"
+    /// An attempt failed in a way that another may not.
+    case failedRetryably = "failed_retryably"
+    /// A reason of `TerminalReason` came up.
+    case failedTerminally = "failed_terminally"
+    /// A hold was placed.
+    case held
+    /// A lost or damaged file was read again.
+    case assetsRestored = "assets_restored"
+    /// The user asks for another attempt.
+    case retryRequested = "retry_requested"
+    /// The user discards the session.
+    case cancelRequested = "cancel_requested"
+    /// The queue was opened and finds the session in this state.
+    case restarted
+}

@@ -9,7 +9,10 @@ import sys
 import threading
 from pathlib import Path
 
-from aiohttp import web
+try:
+    from aiohttp import web
+except ModuleNotFoundError:
+    sys.exit("celestia-cloud: install first: apt-get install python3-aiohttp")
 
 from .cloud import Cloud, Folder, Options
 from .server import BASE_PATH, Server

@@ -38,6 +38,10 @@ class Control:
             ("POST", "reset", self._reset),
         ]:
             app.router.add_route(method, "/_sim/" + path, _guarded(handler))
+        app.router.add_route("*", "/_sim/{tail:.*}", self._unknown)
+
+    async def _unknown(self, request: web.Request) -> web.Response:
+        return _error(404, f"{request.method} {request.path} is not in the control plane")
 
     # Reading
 

@@ -1,5 +1,6 @@
 """Each fault strikes as it says, and what it says about the commit is true."""
 
+import hashlib
 import http.client
 import json
 import socket
@@ -8,11 +9,13 @@ import subprocess
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
-from .harness import SCRIPT, CloudTestCase, Simulator
+from .harness import SCRIPT, CloudTestCase, Simulator, random_bytes
 
 GONE = (http.client.RemoteDisconnected, ConnectionError)
 
@@ -179,6 +182,33 @@ class SelectionTests(CloudTestCase):
         self.cloud.control("POST", "faults/random", {"oneIn": 1, "actions": ["status"]})
         self.call("logout", "POST", "/auth/logout")
 
+    def test_a_retrying_client_gets_through_all_random_faults_with_one_asset(self) -> None:
+        session = self.new_session()
+        self.cloud.control("POST", "faults/random", {"seed": 7, "oneIn": 2})
+        data = random_bytes(300_000)
+        upload = self.retried(lambda: self.start_upload(session, len(data), 100_000))
+        for index in range(3):
+            part = data[index * 100_000 : (index + 1) * 100_000]
+            self.retried(lambda index=index, part=part: self.send_chunk(session, upload, index, part))
+        for _ in range(5):
+            asset = self.retried(lambda: self.complete(session, upload).data)
+            self.retried(lambda: self.upload_small(session, "small", data))
+        self.cloud.control("DELETE", "faults")
+        self.assertEqual(asset["sha256"].lower(), hashlib.sha256(data).hexdigest())
+        state = self.state()
+        self.assertEqual([item["clientId"] for item in state["sessions"][0]["assets"]], ["a1", "small"])
+        self.assertEqual(state["sessions"][0]["revision"], 3)
+        self.assertNotIn("crashed", str(state["requests"]))
+        self.assertEqual(self.rules(), [])
+
+    def retried(self, step: Callable[[], Any]) -> Any:
+        for _ in range(100):
+            try:
+                return step()
+            except (AssertionError, ValueError, ConnectionError, http.client.HTTPException):
+                continue
+        self.fail("100 attempts were not enough")
+
     def test_bad_faults_are_refused_whole(self) -> None:
         good = {"route": "getHealth", "action": "status", "status": 500}
         for bad in (
@@ -194,6 +224,8 @@ class SelectionTests(CloudTestCase):
             with self.subTest(bad):
                 self.assertEqual(self.cloud.control("POST", "faults", [good, bad]).status, 400)
         self.assertEqual(self.cloud.control("POST", "faults/random", {"oneIn": 0}).status, 400)
+        self.assertEqual(self.cloud.control("POST", "fault", []).status, 404)
+        self.assertEqual(self.rules(), [])
         self.assertEqual(self.outcomes(1), [200])
 
 

@@ -47,7 +47,7 @@ let package = Package(
         module("Recorder", ["ObjectTransfer"]),
         module("CaptureQueue", ["CSQLite", "CCrypto"]),
         module("HTTP", ["EventLoop", "CCurl"]),
-        module("Cloud", ["HTTP"]),
+        module("Cloud", ["HTTP", "EventLoop"]),
         module(
             "Gateway",
             ["EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud", "CSystemd"]),

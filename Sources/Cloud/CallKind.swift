@@ -1,0 +1,69 @@
+package import HTTP
+
+/// The operations of the API, as its contract names them, and what failure handling must know of each.
+package enum CallKind: String, Sendable, CaseIterable {
+    case health, register, login, refresh, logout
+    case getProfile, updateProfile, changePassword
+    case bindDevice, updateDevice, unbindDevice
+    case listSessions, upsertSession
+    case uploadAsset, initUpload, uploadChunk, completeUpload, downloadAsset
+    case quota, triggerSync
+
+    /// Whether it carries the access token. An expired one on the others might be refused (C-7).
+    package var needsToken: Bool {
+        switch self {
+        case .health, .register, .login, .refresh: false
+        default: true
+        }
+    }
+
+    /// Whether it may simply be repeated when nobody knows if the server acted. For the others that state must
+    /// be reconciled first: the outcome is `ambiguous`.
+    package var isRepeatable: Bool {
+        switch self {
+        case .register, .refresh, .changePassword, .upsertSession, .uploadAsset, .initUpload, .completeUpload:
+            false
+        default: true
+        }
+    }
+
+    /// Whether a success means nothing without `data`.
+    var needsData: Bool {
+        switch self {
+        case .logout, .changePassword, .unbindDevice, .health, .triggerSync: false
+        default: true
+        }
+    }
+
+    /// Never sent on a used connection, on which libcurl might send it twice.
+    var needsFreshConnection: Bool {
+        switch self {
+        case .register, .login, .refresh, .changePassword, .initUpload, .completeUpload: true
+        default: false
+        }
+    }
+
+    /// The deadlines for a request that carries `bytes` of a file (upload.md 2.3).
+    package func deadlines(bytes: Int64 = 0) -> HTTPDeadlines {
+        switch self {
+        case .uploadAsset, .uploadChunk, .downloadAsset:
+            // A floor of 16 KiB/s is a hard ceiling, above which the watchdog decides sooner.
+            HTTPDeadlines(
+                total: .seconds(60 + max(0, bytes) / (16 << 10)),
+                lowSpeed: HTTPDeadlines.LowSpeed(bytesPerSecond: 1024, window: .seconds(60)),
+                stall: StallLimits())
+        case .completeUpload:
+            // The server merges before it answers; being impatient makes it merge again.
+            HTTPDeadlines(total: .seconds(900))
+        case .listSessions:
+            HTTPDeadlines(total: .seconds(300))
+        default:
+            HTTPDeadlines(total: .seconds(30))
+        }
+    }
+
+    /// The cap of the answer's body in bytes.
+    var bodyLimit: Int {
+        self == .listSessions ? 64 << 20 : 1 << 20
+    }
+}

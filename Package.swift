@@ -67,7 +67,7 @@ let package = Package(
         tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop"]),
         tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
-        tests("GatewayTests", ["Gateway"]),
+        tests("GatewayTests", ["Gateway", "EventLoop", "Recorder"]),
         tests("ControlTests", ["Control", "DBus", "EventLoop"]),
         tests("SystemTests", ["celestiad"]),
     ],

@@ -24,9 +24,12 @@ package struct CRC32: Sendable, Hashable {
 
     /// Feeds `bytes`.
     package mutating func update(_ bytes: ArraySlice<UInt8>) {
-        value = bytes.withUnsafeBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { return value }
-            return celestia_crc32(value, base, buffer.count)
-        }
+        bytes.withUnsafeBytes { update($0) }
+    }
+
+    /// Feeds `bytes`.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        guard let base = bytes.baseAddress else { return }
+        value = celestia_crc32(value, base.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
 }

@@ -49,6 +49,11 @@ package struct RecorderCapture: Sendable, Hashable {
     package let assets: [RecorderAsset]
     /// Files of the manifest that the recorder does not list (any more).
     package let missing: [ObjectID]
+
+    /// A capture of these files.
+    package init(origin: Origin, assets: [RecorderAsset], missing: [ObjectID]) {
+        (self.origin, self.assets, self.missing) = (origin, assets, missing)
+    }
 }
 
 /// What came of reading one manifest object.

@@ -1,0 +1,154 @@
+import Recorder
+
+/// One key of the configuration: where it stands, what it takes and what it means. The one source for reading,
+/// for messages and for the documented sample file.
+package struct ConfigurationKey: Sendable {
+    package let section: String
+    package let name: String
+    /// The environment variable that sets it too.
+    package let variable: String
+    /// What it takes, for messages.
+    package let allowed: String
+    package let documentation: String
+    /// The default, as it would be written.
+    package let standard: String
+    /// Returns false when the value is not of what is allowed.
+    private let assign: @Sendable (inout Configuration, String) -> Bool
+
+    func set(_ value: String, in configuration: inout Configuration, at place: String) throws(GatewayError) {
+        guard assign(&configuration, value) else {
+            throw GatewayError(
+                .configuration, "\(place): \(name)=\(Terminal.printable(value)) is not usable",
+                hint: "It takes \(allowed).")
+        }
+    }
+
+    static func unknown(_ entry: INIFile.Entry, at place: String) -> GatewayError {
+        let names = all.map { "[\($0.section)] \($0.name)" }
+        let written = "[\(entry.section)] \(entry.key)"
+        let nearest = Suggestion.nearest(to: written, among: names)
+        return GatewayError(
+            .configuration, "\(place): there is no key \(Terminal.printable(written))",
+            hint: nearest.map { "Did you mean \($0)?" } ?? "The keys are: \(names.joined(separator: ", ")).")
+    }
+
+    package static let all: [ConfigurationKey] = [
+        ConfigurationKey(
+            section: "General", name: "StateDirectory", variable: "CELESTIAD_STATE_DIRECTORY",
+            allowed: "an absolute path",
+            documentation: "Where the queue, the spool and the credentials are kept.",
+            standard: "/var/lib/celestiad",
+            assign: {
+                $0.stateDirectory = $1
+                return $1.hasPrefix("/")
+            }),
+        ConfigurationKey(
+            section: "General", name: "LogLevel", variable: "CELESTIAD_LOG_LEVEL",
+            allowed: "error, warning, notice, info or debug", documentation: "How much is logged.",
+            standard: "info",
+            assign: { configuration, value in
+                guard let level = LogLevel(name: value) else { return false }
+                configuration.logLevel = level
+                return true
+            }),
+        ConfigurationKey(
+            section: "Bus", name: "Address", variable: "CELESTIAD_BUS", allowed: "a D-Bus address",
+            documentation: "The message bus that BlueZ is on and that celestiad serves its own API on.",
+            standard: "unix:path=/run/dbus/system_bus_socket",
+            assign: {
+                $0.busAddress = $1
+                return $1.contains(":")
+            }),
+        ConfigurationKey(
+            section: "Cloud", name: "URL", variable: "CELESTIAD_CLOUD_URL",
+            allowed: "an https URL; http only to this machine",
+            documentation: "The base URL of the Celestia API. Sessions keep the one they were queued for.",
+            standard: "https://api.ccdw.life/celestia-trace/v1",
+            assign: {
+                $0.cloudURL = $1
+                return $1.hasPrefix("https://") || $1.hasPrefix("http://")
+            }),
+        ConfigurationKey(
+            section: "Cloud", name: "CAFile", variable: "CELESTIAD_CLOUD_CA_FILE",
+            allowed: "an absolute path",
+            documentation: "Certificates to trust instead of the system's.", standard: "",
+            assign: {
+                $0.cloudCAFile = $1.isEmpty ? nil : $1
+                return $1.isEmpty || $1.hasPrefix("/")
+            }),
+        ConfigurationKey(
+            section: "Cloud", name: "PinnedPublicKey", variable: "CELESTIAD_CLOUD_PINNED_PUBLIC_KEY",
+            allowed: "sha256//BASE64, several separated by ;",
+            documentation: "The server's public key must be one of these.", standard: "",
+            assign: {
+                $0.cloudPinnedKey = $1.isEmpty ? nil : $1
+                return $1.isEmpty || $1.hasPrefix("sha256//")
+            }),
+        ConfigurationKey(
+            section: "Bluetooth", name: "Adapter", variable: "CELESTIAD_ADAPTER",
+            allowed: "an adapter's address such as 00:1A:7D:DA:71:13",
+            documentation: "The only adapter to use. Empty: any.", standard: "",
+            assign: { configuration, value in
+                configuration.adapter = value.isEmpty ? nil : value.uppercased()
+                return value.isEmpty || value.split(separator: ":").count == 6
+            }),
+        ConfigurationKey(
+            section: "Recorder", name: "Delete", variable: "CELESTIAD_RECORDER_DELETE",
+            allowed: "after-upload, after-queue or never",
+            documentation:
+                "When a file is deleted on the recorder: when the cloud holds it with the same SHA-256, "
+                + "when the hub holds it, or never.",
+            standard: "after-upload",
+            assign: { configuration, value in
+                guard let policy = DeletePolicy(rawValue: value) else { return false }
+                configuration.deletePolicy = policy
+                return true
+            }),
+        ConfigurationKey(
+            section: "Recorder", name: "SyncInterval", variable: "CELESTIAD_RECORDER_SYNC_INTERVAL",
+            allowed: "a time such as 90s, 15min or 2h",
+            documentation: "How often a recorder in reach is asked for new captures.", standard: "15min",
+            assign: { configuration, value in
+                guard let interval = TimeSpan.parse(value), interval >= .seconds(1) else { return false }
+                configuration.syncInterval = interval
+                return true
+            }),
+        ConfigurationKey(
+            section: "Queue", name: "ReservedMiB", variable: "CELESTIAD_QUEUE_RESERVED_MIB",
+            allowed: "a whole number of MiB",
+            documentation:
+                "Free disk space that pulls leave untouched, together with ReservedPercent: the larger counts.",
+            standard: "512",
+            assign: { configuration, value in
+                guard let number = Int64(value), (0...(1 << 30)).contains(number) else { return false }
+                configuration.reservedMiB = number
+                return true
+            }),
+        ConfigurationKey(
+            section: "Queue", name: "ReservedPercent", variable: "CELESTIAD_QUEUE_RESERVED_PERCENT",
+            allowed: "a whole number from 0 to 90", documentation: "See ReservedMiB.", standard: "5",
+            assign: { configuration, value in
+                guard let number = Int64(value), (0...90).contains(number) else { return false }
+                configuration.reservedPercent = number
+                return true
+            }),
+        ConfigurationKey(
+            section: "Queue", name: "KeepAfterUpload", variable: "CELESTIAD_QUEUE_KEEP_AFTER_UPLOAD",
+            allowed: "a time such as 0, 12h or 30d",
+            documentation: "How long the hub keeps files that the cloud has confirmed.", standard: "0",
+            assign: { configuration, value in
+                guard let span = TimeSpan.parse(value) else { return false }
+                configuration.keepAfterUpload = span
+                return true
+            }),
+        ConfigurationKey(
+            section: "Upload", name: "Parallel", variable: "CELESTIAD_UPLOAD_PARALLEL",
+            allowed: "a whole number from 1 to 4", documentation: "Assets uploaded at the same time.",
+            standard: "2",
+            assign: { configuration, value in
+                guard let number = Int(value), (1...4).contains(number) else { return false }
+                configuration.parallelUploads = number
+                return true
+            }),
+    ]
+}

@@ -1,0 +1,57 @@
+/// An INI file as BlueZ and systemd write them: `[Section]`, `Key=Value`, comments with `#` or `;` at the start of a
+/// line.
+enum INIFile {
+    struct Entry: Equatable {
+        let section: String
+        let key: String
+        let value: String
+        let line: Int
+    }
+
+    private static let maximumBytes = 1 << 20
+
+    static func parse(_ text: String, name: String) throws(GatewayError) -> [Entry] {
+        guard text.utf8.count <= maximumBytes else {
+            throw GatewayError(
+                .configuration, "\(name) is larger than 1 MiB and cannot be a configuration file")
+        }
+        var entries: [Entry] = []
+        var section: String?
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (index, raw) in lines.enumerated() {
+            let line = trimmed(raw)
+            guard let first = line.first, first != "#", first != ";" else { continue }
+            let place = "\(name):\(index + 1)"
+            if first == "[" {
+                guard line.last == "]", line.count > 2 else {
+                    throw bad(place, line, "A section is written [Name].")
+                }
+                section = String(line.dropFirst().dropLast())
+                continue
+            }
+            guard let equals = line.firstIndex(of: "=") else {
+                throw bad(place, line, "A setting is written Key=Value, a comment starts with #.")
+            }
+            guard let section else {
+                throw bad(place, line, "Settings come after a [Section] line.")
+            }
+            entries.append(
+                Entry(
+                    section: section, key: trimmed(line[..<equals]),
+                    value: trimmed(line[line.index(after: equals)...]), line: index + 1))
+        }
+        return entries
+    }
+
+    private static func bad(_ place: String, _ line: String, _ hint: String) -> GatewayError {
+        GatewayError(
+            .configuration, "\(place): \"\(Terminal.printable(line))\" is not understood", hint: hint)
+    }
+
+    private static func trimmed(_ text: some StringProtocol) -> String {
+        var view = Substring(text)
+        while let first = view.first, first.isWhitespace { view.removeFirst() }
+        while let last = view.last, last.isWhitespace { view.removeLast() }
+        return String(view)
+    }
+}

@@ -1,0 +1,121 @@
+package import CaptureQueue
+package import FoundationEssentials
+import ObjectTransfer
+package import Recorder
+
+/// What a recorder's capture becomes in the queue. Pure.
+package struct CaptureMapping: Sendable {
+    /// The API's base URL that new sessions are for.
+    package var targetHost: String
+    /// The hub's own time, for captures whose recorder had none.
+    package var now: Date
+
+    package init(targetHost: String, now: Date) {
+        self.targetHost = targetHost
+        self.now = now
+    }
+
+    /// The registrations that a capture leads to: one for a sealed capture, one for each salvaged object, because the
+    /// group that salvaged objects are found in may be another one the next time.
+    package func registrations(
+        for capture: RecorderCapture, from recorder: RecorderIdentity
+    ) -> [CaptureRegistration] {
+        switch capture.origin {
+        case .manifest(let manifest, let object):
+            [registration(of: manifest, object, capture, recorder)].compactMap { $0 }
+        case .salvage:
+            capture.assets.map { salvaged($0, recorder) }
+        }
+    }
+
+    private func registration(
+        of manifest: Manifest, _ object: ObjectMetadata, _ capture: RecorderCapture,
+        _ recorder: RecorderIdentity
+    ) -> CaptureRegistration? {
+        let generation = capture.assets.first?.key.storageGeneration
+        return CaptureRegistration(
+            captureID: manifest.captureID, sourceKind: .recorder,
+            origin: RecorderOrigin(
+                serial: recorder.serial, storageGeneration: generation ?? 0,
+                manifestObjectID: object.id.description, manifestFingerprint: object.fingerprint),
+            originDeviceID: recorder.serial, targetHost: targetHost,
+            title: manifest.title.map { SafeName($0, fallback: "").text },
+            startedAt: time(manifest.startedAt), endedAt: manifest.endedAt.map(time),
+            durationMs: manifest.durationMs, assets: capture.assets.map(asset),
+            events: manifest.events.map(event),
+            provenance: provenance(recorder, step: "recorded on a Celestia recorder", of: manifest.startedAt))
+    }
+
+    private func salvaged(_ file: RecorderAsset, _ recorder: RecorderIdentity) -> CaptureRegistration {
+        CaptureRegistration(
+            captureID: Identity.salvageSession(
+                serial: file.key.serial, storageGeneration: file.key.storageGeneration,
+                objectID: file.key.objectID.description),
+            sourceKind: .recorder,
+            origin: RecorderOrigin(
+                serial: recorder.serial, storageGeneration: file.key.storageGeneration, manifestObjectID: nil),
+            originDeviceID: recorder.serial, isSalvaged: true, targetHost: targetHost,
+            title: "Salvaged \(file.name.text)", startedAt: hubTime, durationMs: 0, assets: [asset(file)],
+            events: [],
+            provenance: provenance(recorder, step: "salvaged: no manifest of the recorder names it", of: nil))
+    }
+
+    private func asset(_ file: RecorderAsset) -> AssetRegistration {
+        AssetRegistration(
+            kind: file.kind == .audio ? .audio : .photo, name: file.name.text, mimeType: file.mimeType,
+            byteSize: Int64(file.sizeBytes), sha256: file.sha256, sourceKey: file.key.objectID.description,
+            fingerprint: file.object.fingerprint)
+    }
+
+    private func event(_ event: Manifest.Event) -> EventRegistration {
+        EventRegistration(
+            id: event.id, relativeTimeMs: event.relativeTimeMs, type: Self.type(event.kind),
+            text: event.text, sourceKey: event.objectID?.description,
+            voiceStartOffsetMs: event.voiceStartOffsetMs, voiceEndOffsetMs: event.voiceEndOffsetMs)
+    }
+
+    private static func type(_ kind: Manifest.Event.Kind) -> EventType {
+        switch kind {
+        case .photo: .photo
+        case .note: .note
+        case .marker: .marker
+        case .voice: .voice
+        case .continuation: .continuation
+        }
+    }
+
+    /// A recorder whose clock was never set says 1970 or 2000: the hub's time is nearer to the truth (upload.md C-42).
+    private func time(_ timestamp: Timestamp) -> CaptureTime {
+        guard Self.isPlausible(timestamp) else { return hubTime }
+        return CaptureTime(
+            text: timestamp.text,
+            instant: Date(timeIntervalSince1970: Double(timestamp.unixMilliseconds) / 1000))
+    }
+
+    private static func isPlausible(_ timestamp: Timestamp) -> Bool {
+        let year2020: Int64 = 1_577_836_800
+        return timestamp.unixSeconds >= year2020
+    }
+
+    private var hubTime: CaptureTime {
+        CaptureTime(text: now.formatted(.iso8601), instant: now)
+    }
+
+    private func provenance(
+        _ recorder: RecorderIdentity, step: String, of recorded: Timestamp?
+    ) -> ProvenanceSeed {
+        var entry = ["step": step, "device": recorder.serial]
+        if let recorded, !Self.isPlausible(recorded) {
+            entry["clock"] = "not set on the recorder, which said \(recorded.text); the hub's time is used"
+        }
+        return ProvenanceSeed(
+            deviceName: recorder.serial, deviceModel: recorder.model, appSurface: "celestiad", chain: [entry])
+    }
+}
+
+extension ObjectMetadata {
+    /// What must not have changed when the object is deleted.
+    fileprivate var fingerprint: String {
+        "\(type)/\(currentSize.map(String.init) ?? "-")/\(name)"
+    }
+}

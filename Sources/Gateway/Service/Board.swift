@@ -1,0 +1,141 @@
+import EventLoop
+package import FoundationEssentials
+
+/// What changed; whoever shows it reads anew.
+package enum GatewayChange: String, Sendable, CaseIterable {
+    case account, adapters, recorders, sessions, transfers
+}
+
+/// One file on its way.
+package struct Transfer: Sendable {
+    package enum Leg: String, Sendable, Hashable {
+        case deviceToHub = "device_to_hub"
+        case hubToCloud = "hub_to_cloud"
+    }
+
+    package let leg: Leg
+    /// The recorder's serial number.
+    package let recorder: String?
+    /// The session's id, where it is known.
+    package let session: String?
+    /// The asset's id.
+    package let asset: String
+    /// The file's name, made fit to be shown.
+    package let name: String
+    package let totalBytes: Int64
+    package let startedAt: Date
+    package var bytes: Int64
+    package var meter: RateMeter
+}
+
+/// A recorder's link, as the status shows it.
+package struct LinkStatus: Sendable {
+    package var state = LinkMachine.State.absent
+    package var reason: String?
+    package var since: Date
+    package var nextTry: Date?
+    package var rssi: Int?
+    /// `l2cap` or `notifications`, once bytes have come.
+    package var dataPlane: String?
+    package var clockWrittenAt: Date?
+    package var address: String?
+    package var adapter: String?
+
+    package init(since: Date) {
+        self.since = since
+    }
+}
+
+/// What goes on now, in memory: links and transfers. Written by the supervisors, read by whoever shows it.
+package final class Board: Sendable {
+    private struct State {
+        var links: [String: LinkStatus] = [:]
+        var transfers: [String: Transfer] = [:]
+        var observers: [AsyncStream<GatewayChange>.Continuation] = []
+    }
+
+    private let state = Locked(State())
+    private let now: @Sendable () -> Date
+
+    package init(now: @escaping @Sendable () -> Date) {
+        self.now = now
+    }
+
+    // MARK: Links
+
+    /// Every link that is supervised, by the recorder's serial number.
+    package var links: [String: LinkStatus] { state.withLock { $0.links } }
+
+    package func updateLink(_ serial: String, _ update: @Sendable (inout LinkStatus) -> Void) {
+        let now = now()
+        state.withLock { state in
+            var link = state.links[serial] ?? LinkStatus(since: now)
+            let before = link.state
+            update(&link)
+            if link.state != before { link.since = now }
+            state.links[serial] = link
+        }
+        announce(.recorders)
+    }
+
+    package func removeLink(_ serial: String) {
+        _ = state.withLock { $0.links.removeValue(forKey: serial) }
+        announce(.recorders)
+    }
+
+    // MARK: Transfers
+
+    /// Every file that is on its way.
+    package var transfers: [Transfer] {
+        state.withLock { $0.transfers.values.sorted { ($0.startedAt, $0.asset) < ($1.startedAt, $1.asset) } }
+    }
+
+    package func begin(
+        _ leg: Transfer.Leg, asset: String, name: String, of total: Int64, at bytes: Int64,
+        recorder: String? = nil,
+        session: String? = nil
+    ) {
+        let transfer = Transfer(
+            leg: leg, recorder: recorder, session: session, asset: asset, name: Terminal.printable(name),
+            totalBytes: total, startedAt: now(), bytes: bytes, meter: RateMeter(at: .now, bytes: bytes))
+        state.withLock { $0.transfers[leg.rawValue + asset] = transfer }
+        announce(.transfers)
+    }
+
+    /// Notes how many bytes of the asset have gone this way.
+    package func progress(_ leg: Transfer.Leg, asset: String, bytes: Int64) {
+        state.withLock { state in
+            state.transfers[leg.rawValue + asset]?.bytes = bytes
+            state.transfers[leg.rawValue + asset]?.meter.note(bytes, at: .now)
+        }
+        announce(.transfers)
+    }
+
+    package func end(_ leg: Transfer.Leg, asset: String) {
+        _ = state.withLock { $0.transfers.removeValue(forKey: leg.rawValue + asset) }
+        announce(.transfers)
+    }
+
+    // MARK: Changes
+
+    /// The changes from now on; a slow reader misses repeats, not kinds of change for ever: it is told again.
+    package func changes() -> AsyncStream<GatewayChange> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: GatewayChange.self, bufferingPolicy: .bufferingNewest(64))
+        state.withLock { $0.observers.append(continuation) }
+        return stream
+    }
+
+    package func announce(_ change: GatewayChange) {
+        let observers = state.withLock { $0.observers }
+        var hasEnded = false
+        for observer in observers {
+            if case .terminated = observer.yield(change) { hasEnded = true }
+        }
+        guard hasEnded else { return }
+        // A stream whose reader has gone says so to every yield; all are asked once more under the lock.
+        state.withLock { state in
+            state.observers.removeAll { if case .terminated = $0.yield(change) { true } else { false } }
+        }
+    }
+}

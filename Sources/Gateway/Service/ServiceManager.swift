@@ -1,0 +1,26 @@
+internal import CSystemd
+
+/// What the service manager is told (sd_notify(3)); nothing happens outside systemd.
+package struct ServiceManager: Sendable {
+    package init() {}
+
+    /// The service is up: the queue is open, the bus name ours, BlueZ was looked for once.
+    package func ready() { notify("READY=1") }
+    /// The service is on its way down.
+    package func stopping() { notify("STOPPING=1") }
+    /// One line for `systemctl status`.
+    package func status(_ text: String) { notify("STATUS=\(text)") }
+    /// The service lives.
+    package func watchdog() { notify("WATCHDOG=1") }
+
+    /// How often `watchdog()` must be called; nil where nobody watches.
+    package var watchdogInterval: Duration? {
+        var microseconds: UInt64 = 0
+        guard sd_watchdog_enabled(0, &microseconds) > 0 else { return nil }
+        return .microseconds(Int64(clamping: microseconds / 2))
+    }
+
+    private func notify(_ state: String) {
+        _ = sd_notify(0, state)
+    }
+}

@@ -1,0 +1,104 @@
+import Gateway
+import Testing
+
+@Suite struct ConfigurationTests {
+    private func load(_ text: String?, _ environment: [String: String] = [:]) throws(GatewayError)
+        -> Configuration
+    {
+        try Configuration.load(path: nil, environment: environment) { _ throws(GatewayError) in text }
+    }
+
+    @Test func nothingGivesTheDefaults() throws {
+        #expect(try load(nil) == Configuration())
+    }
+
+    @Test func everyKeyTakesItsOwnDefault() throws {
+        let text = ConfigurationKey.all.map { "[\($0.section)]\n\($0.name)=\($0.standard)\n" }.joined()
+        #expect(try load(text) == Configuration())
+    }
+
+    @Test func theFileIsReadAndTheEnvironmentGoesBeforeIt() throws {
+        let text = """
+            # a comment
+            ; another
+
+            [Cloud]
+              URL = https://one.example/v1
+            [Recorder]
+            Delete=never
+            SyncInterval=2min
+            """
+        var expected = Configuration()
+        expected.cloudURL = "https://two.example/v1"
+        expected.deletePolicy = .never
+        expected.syncInterval = .seconds(120)
+        expected.busAddress = "unix:path=/tmp/bus"
+        let environment = [
+            "CELESTIAD_CLOUD_URL": "https://two.example/v1", "CELESTIAD_BUS": "unix:path=/tmp/bus",
+        ]
+        #expect(try load(text, environment) == expected)
+    }
+
+    @Test func systemdsStateDirectoryCountsUnlessAnotherIsNamed() throws {
+        let systemd = ["STATE_DIRECTORY": "/var/lib/one"]
+        #expect(try load(nil, systemd).stateDirectory == "/var/lib/one")
+        #expect(try load("[General]\nStateDirectory=/var/lib/two", systemd).stateDirectory == "/var/lib/two")
+    }
+
+    @Test(arguments: [
+        ("[Cloud]\nUrl=https://x/", ":2", "[Cloud] URL"),
+        ("[Cloud]\nURL=ftp://x/", ":2", "https"),
+        ("Delete=never", ":1", "[Section]"),
+        ("[Recorder]\n\nDelete=sometimes", ":3", "after-upload, after-queue or never"),
+        ("[Recorder\nDelete=never", ":1", "[Name]"),
+        ("[Recorder]\nDelete", ":2", "Key=Value"),
+        ("[Queue]\nReservedPercent=91", ":2", "0 to 90"),
+        ("[Queue]\nKeepAfterUpload=soon", ":2", "30d"),
+        ("[Upload]\nParallel=0", ":2", "1 to 4"),
+        ("[General]\nLogLevel=loud", ":2", "debug"),
+        ("[Wibble]\nWobble=1", ":2", "The keys are"),
+    ])
+    func whatIsNotUnderstoodIsNamedWithItsPlaceAndWhatIsAllowed(text: String, place: String, allowed: String)
+    {
+        #expect {
+            try load(text)
+        } throws: { error in
+            let error = error as? GatewayError
+            return error?.code == .configuration
+                && error?.message.contains("/etc/celestiad/celestiad.conf\(place)") == true
+                && error?.hint?.contains(allowed) == true
+        }
+    }
+
+    @Test func aNamedFileMustExist() {
+        #expect {
+            try Configuration.load(path: "/x", environment: [:]) { _ throws(GatewayError) in nil }
+        } throws: { ($0 as? GatewayError)?.message.contains("/x") == true }
+    }
+}
+
+@Suite struct TerminalTests {
+    @Test(arguments: [
+        ("plain", "plain"), ("größe 🎙", "größe 🎙"), ("a\u{1B}[31mb", "a\u{FFFD}[31mb"),
+        ("a\nb", "a\u{FFFD}b"),
+        ("a\u{202E}b", "a\u{FFFD}b"), ("a\u{0}b", "a\u{FFFD}b"),
+    ])
+    func controlCharactersAreReplaced(text: String, shown: String) {
+        #expect(Terminal.printable(text) == shown)
+    }
+
+    @Test func longTextIsCut() {
+        #expect(Terminal.printable(String(repeating: "x", count: 500), limit: 10) == "xxxxxxxxx…")
+    }
+}
+
+@Suite struct LogTests {
+    @Test func repeatsAreCountedAndNotWritten() {
+        let lines = Lines()
+        let log = Log(level: .info) { _, line in lines.append(line) }
+        for _ in 0..<1000 { log.warning("the same") }
+        log.debug("not at this level")
+        log.info("another")
+        #expect(lines.all == ["the same", "the same (repeated 999 times)", "another"])
+    }
+}

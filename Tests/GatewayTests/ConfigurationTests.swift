@@ -1,4 +1,5 @@
 import Gateway
+import Recorder
 import Testing
 
 @Suite struct ConfigurationTests {

@@ -38,6 +38,10 @@ package struct LinkStatus: Sendable {
     /// `l2cap` or `notifications`, once bytes have come.
     package var dataPlane: String?
     package var clockWrittenAt: Date?
+    /// When everything on the recorder was last taken care of.
+    package var lastSyncAt: Date?
+    /// The last thing that was not as it should be.
+    package var lastProblem: String?
     package var address: String?
     package var adapter: String?
 

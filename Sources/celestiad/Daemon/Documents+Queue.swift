@@ -1,0 +1,121 @@
+import CaptureQueue
+import Control
+import FoundationEssentials
+import Gateway
+
+// What the queue and the board hold, as the documents that users see.
+
+extension RecorderDocument {
+    init(_ record: RecorderRecord, link: LinkStatus?) {
+        let measuredAt = record.statusAt ?? record.lastSeenAt
+        self.init(
+            id: record.serial, name: record.name, model: record.model, manufacturer: record.manufacturer,
+            firmware: record.firmware, hardware: record.hardware,
+            address: link?.address ?? record.bluetoothIdentity, adapter: link?.adapter,
+            battery: record.batteryPercent.map { BatteryDocument(percent: $0, measuredAt: measuredAt) },
+            storage: Self.storage(record, measuredAt), recording: record.isRecording,
+            pendingCaptures: record.sealedCaptures, link: LinkDocument(link), dataPlane: link?.dataPlane,
+            lastSeen: record.lastSeenAt, lastSync: link?.lastSyncAt, clockSet: link?.clockWrittenAt,
+            lastError: link?.lastProblem)
+    }
+
+    private static func storage(_ record: RecorderRecord, _ measuredAt: Date) -> StorageDocument? {
+        guard let total = record.storageTotalBytes, let free = record.storageFreeBytes else { return nil }
+        return StorageDocument(totalBytes: total, freeBytes: free, measuredAt: measuredAt)
+    }
+}
+
+extension LinkDocument {
+    init(_ link: LinkStatus?) {
+        self.init(
+            state: (link?.state ?? .absent).rawValue, reason: link?.reason, since: link?.since,
+            nextTry: link?.nextTry, rssi: link?.rssi)
+    }
+}
+
+extension SessionDocument {
+    init(_ summary: SessionSummary) {
+        let session = summary.session
+        self.init(
+            id: session.id.text, recorder: session.recorderSerial ?? session.originDeviceID,
+            title: session.title, startedAt: session.startedAt.instant, durationMs: session.durationMs,
+            salvaged: session.isSalvaged, state: session.state.rawValue, reason: Self.reason(summary),
+            nextTry: session.nextTryAt, cloud: session.remoteID, createdAt: session.createdAt,
+            updatedAt: session.updatedAt, bytes: summary.progress.totalBytes, files: summary.progress.assets,
+            uploadedFiles: summary.progress.uploadedAssets)
+    }
+
+    init(_ detail: SessionDetail) {
+        self.init(detail.summary)
+        let receipts = Dictionary(
+            detail.receipts.compactMap { receipt in receipt.assetID.map { ($0, receipt) } },
+            uniquingKeysWith: { $1 })
+        assets = detail.assets.map { AssetDocument($0, receipt: receipts[$0.id]) }
+    }
+
+    /// Why the session waits or has failed, and what would clear it.
+    private static func reason(_ summary: SessionSummary) -> String? {
+        if let hold = summary.holds.first {
+            let detail = hold.detail.map { ": \($0)" } ?? ""
+            return "\(hold.reason.rawValue)\(detail); cleared by \(hold.reason.clearedBy)"
+        }
+        if summary.isAmbiguous { return "it is being found out whether the cloud has the last request" }
+        return summary.session.lastError
+    }
+}
+
+extension AssetDocument {
+    init(_ asset: AssetRecord, receipt: Receipt?) {
+        self.init(
+            id: asset.id.text, name: asset.originalName, kind: asset.kind.rawValue.lowercased(),
+            mimeType: asset.mimeType, state: Self.state(asset), reason: Self.reason(asset), bytes: asset.byteSize,
+            pulledBytes: asset.pulledBytes, uploadedBytes: asset.uploadedBytes, sha256: asset.sha256?.hex,
+            confirmedSha256: receipt?.sha256?.hex, cloud: asset.remoteAssetID, confirmedAt: receipt?.committedAt,
+            deletedAt: nil)
+    }
+
+    private static func state(_ asset: AssetRecord) -> String {
+        switch (asset.pullState, asset.uploadState) {
+        case (.released, _): "released"
+        case (.unobtainable, _), (.damaged, _): "failed"
+        case (_, .uploaded): "uploaded"
+        case (.wanted, _): asset.pulledBytes > 0 ? "pulling" : "expected"
+        case (.stored, .uploading): "uploading"
+        case (.stored, .failed): "failed"
+        case (.stored, .pending): "queued"
+        }
+    }
+
+    private static func reason(_ asset: AssetRecord) -> String? {
+        switch asset.exclusion {
+        case .empty: "the file is empty, and the cloud takes no empty files"
+        case .unsupportedKind: "the cloud has no place for this kind of file"
+        case nil: asset.lastError
+        }
+    }
+}
+
+extension TransferDocument {
+    init(_ transfer: Transfer) {
+        self.init(
+            leg: transfer.leg.rawValue, recorder: transfer.recorder, session: transfer.session,
+            asset: transfer.asset, name: transfer.name, bytes: transfer.bytes, totalBytes: transfer.totalBytes,
+            bytesPerSecond: transfer.meter.bytesPerSecond,
+            etaSeconds: transfer.meter.secondsLeft(of: transfer.totalBytes), startedAt: transfer.startedAt)
+    }
+}
+
+extension QueueDocument {
+    init(_ counts: QueueCounts, oldest: Date?, nextTry: Date?, holds: [Hold]) {
+        let states = SessionState.allCases.compactMap { state in
+            counts.sessions[state].map { StateCount(state: state.rawValue, sessions: $0, bytes: 0) }
+        }
+        self.init(
+            states: states, pendingAssets: 0, pendingBytes: counts.unsentBytes + counts.wantedBytes,
+            oldestPending: oldest, nextTry: nextTry,
+            reason: holds.first.map { hold in
+                let detail = hold.detail.map { ": \($0)" } ?? ""
+                return "\(hold.reason.rawValue)\(detail); cleared by \(hold.reason.clearedBy)"
+            })
+    }
+}

@@ -45,14 +45,19 @@ package struct RecorderCapture: Sendable, Hashable {
     }
 
     package let origin: Origin
+    /// The generation of the storage that the objects are in.
+    package let storageGeneration: UInt32
     /// The files that the recorder has, in the order of the manifest.
     package let assets: [RecorderAsset]
     /// Files of the manifest that the recorder does not list (any more).
     package let missing: [ObjectID]
 
     /// A capture of these files.
-    package init(origin: Origin, assets: [RecorderAsset], missing: [ObjectID]) {
-        (self.origin, self.assets, self.missing) = (origin, assets, missing)
+    package init(
+        origin: Origin, storageGeneration: UInt32, assets: [RecorderAsset], missing: [ObjectID]
+    ) {
+        (self.origin, self.storageGeneration) = (origin, storageGeneration)
+        (self.assets, self.missing) = (assets, missing)
     }
 }
 
@@ -140,7 +145,9 @@ package struct CaptureCatalog: Sendable, Hashable {
             assets.append(asset(listed, kind: file.kind, file: file))
         }
         captures.append(
-            RecorderCapture(origin: .manifest(manifest, object), assets: assets, missing: missing))
+            RecorderCapture(
+                origin: .manifest(manifest, object), storageGeneration: storageGeneration, assets: assets,
+                missing: missing))
     }
 
     private mutating func salvage(_ objects: [ObjectMetadata], isAllowed: Bool) {
@@ -156,7 +163,9 @@ package struct CaptureCatalog: Sendable, Hashable {
         guard !assets.isEmpty else { return }
         assets.sort { $0.key.objectID < $1.key.objectID }
         problems.append("\(assets.count) objects are named by no manifest and are salvaged")
-        captures.append(RecorderCapture(origin: .salvage, assets: assets, missing: []))
+        captures.append(
+            RecorderCapture(
+                origin: .salvage, storageGeneration: storageGeneration, assets: assets, missing: []))
     }
 
     private func asset(

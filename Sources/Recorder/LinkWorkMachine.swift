@@ -51,6 +51,7 @@ package struct LinkWorkMachine: Sendable {
     package private(set) var problems: [String] = []
 
     private let policy: DeletePolicy
+    private let isIntroduction: Bool
     private var ledger = FailureLedger()
     private var identity: RecorderIdentity?
     private var status: CaptureStatus?
@@ -66,9 +67,11 @@ package struct LinkWorkMachine: Sendable {
     private var blockers: [Int: Set<AssetKey>] = [:]
     private var owners: [AssetKey: Int] = [:]
 
-    /// Work for a link whose objects are deleted by `policy`.
-    package init(policy: DeletePolicy) {
+    /// Work for a link whose objects are deleted by `policy`. An introduction ends after the battery: it learns
+    /// who the recorder is and how it is, and touches nothing that was recorded.
+    package init(policy: DeletePolicy, isIntroduction: Bool = false) {
         self.policy = policy
+        self.isIntroduction = isIntroduction
     }
 
     /// The identity, once it was read.
@@ -102,7 +105,7 @@ package struct LinkWorkMachine: Sendable {
         case (.readStatus, .status(let status)):
             self.status = status
             return .readBattery
-        case (.readBattery, _): return .list
+        case (.readBattery, _): return isIntroduction ? .finished : .list
         case (.list, .listing(let listing)):
             self.listing = listing
             return .confirmStatus
@@ -135,7 +138,7 @@ package struct LinkWorkMachine: Sendable {
         case .writeClock:
             problems.append(error.message)
             return .readStatus
-        case .readBattery: return .list
+        case .readBattery: return isIntroduction ? .finished : .list
         case .readManifest(let object):
             manifests[object.id] = .unread(error.message)
             return nextManifest()

@@ -23,6 +23,8 @@ package actor RecorderSession {
         package var policy: DeletePolicy
         /// Bytes that are asked for at once; what is lost of a cut link, at most.
         package var window: UInt32
+        /// Whether to stop once it is known who the recorder is and how it is.
+        package var isIntroduction = false
         /// How long the parts of a transfer may take.
         package var deadlines = ObjectTransferDeadlines()
 
@@ -56,7 +58,7 @@ package actor RecorderSession {
     ) {
         (self.link, self.channel, self.store) = (link, channel, store)
         (self.options, self.clock, self.time, self.onEvent) = (options, clock, time, onEvent)
-        machine = LinkWorkMachine(policy: options.policy)
+        machine = LinkWorkMachine(policy: options.policy, isIntroduction: options.isIntroduction)
         report = LinkReport(ledger: ledger)
     }
 

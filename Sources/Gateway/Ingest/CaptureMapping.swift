@@ -22,7 +22,7 @@ package struct CaptureMapping: Sendable {
     ) -> [CaptureRegistration] {
         switch capture.origin {
         case .manifest(let manifest, let object):
-            [registration(of: manifest, object, capture, recorder)].compactMap { $0 }
+            [registration(of: manifest, object, capture, recorder)]
         case .salvage:
             capture.assets.map { salvaged($0, recorder) }
         }
@@ -31,12 +31,11 @@ package struct CaptureMapping: Sendable {
     private func registration(
         of manifest: Manifest, _ object: ObjectMetadata, _ capture: RecorderCapture,
         _ recorder: RecorderIdentity
-    ) -> CaptureRegistration? {
-        let generation = capture.assets.first?.key.storageGeneration
-        return CaptureRegistration(
+    ) -> CaptureRegistration {
+        CaptureRegistration(
             captureID: manifest.captureID, sourceKind: .recorder,
             origin: RecorderOrigin(
-                serial: recorder.serial, storageGeneration: generation ?? 0,
+                serial: recorder.serial, storageGeneration: capture.storageGeneration,
                 manifestObjectID: object.id.description, manifestFingerprint: object.fingerprint),
             originDeviceID: recorder.serial, targetHost: targetHost,
             title: manifest.title.map { SafeName($0, fallback: "").text },

@@ -50,7 +50,8 @@ actor QueueCaptureStore: CaptureStore {
         guard capture.origin == .salvage else { return capture }
         var unknown: [RecorderAsset] = []
         for asset in capture.assets where try await record(asset.key) == nil { unknown.append(asset) }
-        return RecorderCapture(origin: .salvage, assets: unknown, missing: [])
+        return RecorderCapture(
+            origin: .salvage, storageGeneration: capture.storageGeneration, assets: unknown, missing: [])
     }
 
     private func plan(_ asset: RecorderAsset) async throws(RecorderError) -> AssetPlan {

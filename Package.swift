@@ -52,7 +52,9 @@ let package = Package(
             "Gateway",
             ["EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud", "CSystemd"]),
         module("Control", ["DBus", "EventLoop"]),
-        program("celestiad", ["Gateway", "Control", "DBus", "EventLoop"]),
+        program(
+            "celestiad",
+            ["Gateway", "Control", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue", "HTTP", "Cloud"]),
 
         module("RecorderModel", ["ObjectTransfer", "Recorder"], path: "simulators/RecorderModel"),
         module("FakeBlueZ", ["RecorderModel", "DBus", "EventLoop"], path: "simulators/FakeBlueZ"),

@@ -140,7 +140,10 @@ extension CaptureQueue {
             remote.sizeBytes == asset.byteSize, SHA256Digest(hex: remote.sha256) == digest
         else {
             let message = "the cloud holds other bytes or another identity for asset \(id)"
-            try hold(session.id, .conflict, detail: message)
+            // A session that was cancelled or has failed meanwhile waits already.
+            if ![.cancelled, .failedTerminal, .imported].contains(session.state) {
+                try hold(session.id, .conflict, detail: message)
+            }
             throw QueueError(.receiptMismatch, message, hint: HoldReason.conflict.clearedBy)
         }
         let now = now

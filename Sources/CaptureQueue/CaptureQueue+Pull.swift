@@ -38,15 +38,8 @@ extension CaptureQueue {
     package func wantedAssets(
         recorder serial: String, storageGeneration: UInt32, limit: Int = 4096
     ) throws(QueueError) -> [WantedAsset] {
-        let sql = """
-            SELECT a.id, s.id, a.source_key, a.kind, a.byte_size, a.announced_sha256, a.pulled_bytes,
-                a.pull_failures
-            FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
-            WHERE a.pull_state = 'wanted' AND a.recorder_serial = ? AND a.storage_generation = ?
-                AND s.state NOT IN ('cancelled', 'imported')
-            ORDER BY a.session_seq, a.ordinal LIMIT ?
-            """
-        return try database.all(sql, serial, storageGeneration, limit) { row throws(QueueError) in
+        return try database.all(PullQueries.wanted, serial, storageGeneration, limit) {
+            row throws(QueueError) in
             WantedAsset(
                 id: try row.assetID(), sessionID: try row.sessionID(), objectID: try row.text(),
                 kind: try row.value(), byteSize: try row.int64(), sha256: try row.digestOrNil(),
@@ -246,4 +239,15 @@ extension CaptureQueue {
                 hint: "free some space; the recorder keeps the file")
         }
     }
+}
+
+enum PullQueries {
+    static let wanted = """
+        SELECT a.id, s.id, a.source_key, a.kind, a.byte_size, a.announced_sha256, a.pulled_bytes,
+            a.pull_failures
+        FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
+        WHERE a.pull_state = 'wanted' AND a.recorder_serial = ? AND a.storage_generation = ?
+            AND s.state NOT IN ('cancelled', 'imported')
+        ORDER BY a.session_seq, a.ordinal LIMIT ?
+        """
 }

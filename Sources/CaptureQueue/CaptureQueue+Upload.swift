@@ -32,11 +32,15 @@ extension CaptureQueue {
 
     /// Takes a session in hand: `uploading`, its host fixed from now on. A session that awaits its
     /// confirmation stays so: the server is asked first. Everything in `unsettled` is settled before
-    /// anything is sent again.
+    /// anything is sent again. Throws `illegalTransition` while it is held, in hand, or in no state to be sent.
     package func beginUpload(_ id: SessionID) throws(QueueError) -> UploadJob {
         let session = try requireSession(id)
         guard !active.contains(id) else {
             throw QueueError(.illegalTransition, "session \(id) is being sent already")
+        }
+        let held = try database.number("SELECT held FROM sessions WHERE seq = ?", session.sequence)
+        guard held == 0 else {
+            throw QueueError(.illegalTransition, "session \(id) is held", hint: "release its holds first")
         }
         try change { _ throws(QueueError) in try transition(session.sequence, .attemptStarted) }
         active.insert(id)
@@ -76,7 +80,8 @@ extension CaptureQueue {
     package func openForUpload(_ id: AssetID, verifying: Bool = false) async throws(QueueError) -> AssetFile {
         let asset = try requireAsset(id)
         guard asset.pullState == .stored, let digest = asset.sha256 else {
-            throw QueueError(.illegalTransition, "asset \(id) is not stored (\(asset.pullState.rawValue))")
+            let message = "the bytes of asset \(id) are not here (\(asset.pullState.rawValue))"
+            throw try noteDamage(asset, QueueError(.assetMissing, message))
         }
         let file: AssetFile
         do throws(QueueError) {
@@ -98,8 +103,12 @@ extension CaptureQueue {
     private func noteDamage(_ asset: AssetRecord, _ error: QueueError) throws(QueueError) -> QueueError {
         guard error.code == .assetMissing || error.code == .assetCorrupt else { return error }
         let reason: TerminalReason = error.code == .assetMissing ? .assetMissing : .assetCorrupt
-        try spool.setAside(asset.sessionID, asset.id)
-        try change { _ throws(QueueError) in try lose(asset.id, reason, error.message) }
+        if asset.pullState == .stored {
+            try spool.setAside(asset.sessionID, asset.id)
+            try change { _ throws(QueueError) in try lose(asset.id, reason, error.message) }
+        } else if try requireSession(asset.sessionID).state != .imported {
+            try failTerminally(asset.sessionID, asset: asset.id, reason: reason, message: error.message)
+        }
         return error
     }
 

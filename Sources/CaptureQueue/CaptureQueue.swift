@@ -32,6 +32,7 @@ package actor CaptureQueue {
         guard storage == nil else { throw QueueError(.alreadyInUse, "the queue is open already") }
         let opened = try Storage(configuration.directory)
         if !opened.wasClean || configuration.alwaysChecks { try Schema.check(opened.database) }
+        try opened.markDirty()
         storage = opened
         do throws(QueueError) {
             let report = try reconcile(wasClean: opened.wasClean)
@@ -129,7 +130,9 @@ final class Storage {
     private let lock: InstanceLock
 
     init(_ path: String) throws(QueueError) {
-        if mkdir(path, 0o700) != 0, errno != EEXIST { throw FileSystem.failure("make the directory \(path)") }
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw QueueError(.notWritable, FileSystem.failure("make the state directory \(path)").message)
+        }
         let directory = try FileSystem.openDirectory(path)
         lock = try InstanceLock(directory: directory.raw)
         try Self.prepareFile(directory.raw)
@@ -137,6 +140,10 @@ final class Storage {
         try Schema.prepare(database)
         spool = try Spool(dataDirectory: directory.raw)
         wasClean = try database.number("SELECT 1 FROM meta WHERE key = 'clean_stop'") == 1
+    }
+
+    /// From now on a stop without `markClean` is a crash.
+    func markDirty() throws(QueueError) {
         try database.run("DELETE FROM meta WHERE key = 'clean_stop'")
     }
 

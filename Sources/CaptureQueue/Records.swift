@@ -152,7 +152,7 @@ package struct AssetRecord: Sendable, Equatable {
     package let sourceKey: String
     package let recorderState: RecorderObjectState
     package let pullState: PullState
-    /// Bytes that are durable (live while the asset is being pulled).
+    /// Bytes that are durable here.
     package let pulledBytes: Int64
     package let pullFailures: Int
     package let storedAt: Date?

@@ -16,8 +16,13 @@ func cLibrary(_ name: String, pkgConfig: String? = nil, apt: String) -> Target {
     .systemLibrary(name: name, path: "Sources/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
-    .target(name: name, dependencies: dependencies, path: path, swiftSettings: settings)
+func module(
+    _ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil, exclude: [String] = [],
+    resources: [Resource]? = nil
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: path, exclude: exclude, resources: resources,
+        swiftSettings: settings)
 }
 
 func program(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
@@ -51,7 +56,13 @@ let package = Package(
         module(
             "Gateway",
             ["EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud", "CSystemd"]),
-        module("Control", ["DBus", "EventLoop"]),
+        // Sources/Control/Interfaces is a link to dbus/: what is installed is what Introspect answers.
+        module(
+            "Control", ["DBus", "EventLoop"], exclude: ["Interfaces/life.ccdw.Celestia1.conf"],
+            resources: [
+                .embedInCode("Interfaces/life.ccdw.Celestia1.Manager.xml"),
+                .embedInCode("Interfaces/life.ccdw.Celestia1.Job.xml"),
+            ]),
         program(
             "celestiad",
             ["Gateway", "Control", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue", "HTTP", "Cloud"]),
@@ -70,7 +81,7 @@ let package = Package(
         tests("HTTPTests", ["HTTP", "EventLoop"]),
         tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
         tests("GatewayTests", ["Gateway", "EventLoop", "Recorder"]),
-        tests("ControlTests", ["Control", "DBus", "EventLoop"]),
+        tests("ControlTests", ["celestiad", "Control", "DBus", "EventLoop"]),
         tests("SystemTests", ["celestiad"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,151 @@
+package import DBus
+import FoundationEssentials
+
+/// Documents as JSON and as the `a{sv}` that stands for the same JSON on the bus. One style: keys in snake case, times
+/// as RFC 3339 in UTC, sorted keys, absent instead of null.
+package enum DocumentCoding {
+    /// A document as JSON text in one line, or on many for people.
+    package static func json(_ document: some Encodable, pretty: Bool = false) throws(ControlError) -> String
+    {
+        String(decoding: try data(document, pretty: pretty), as: UTF8.self)
+    }
+
+    /// A document as an `a{sv}`.
+    package static func value(_ document: some Encodable) throws(ControlError) -> DBusValue {
+        do {
+            return try JSONDecoder().decode(JSONValue.self, from: try data(document, pretty: false)).dbus
+        } catch {
+            throw unreadable(error)
+        }
+    }
+
+    /// Documents as an `aa{sv}`.
+    package static func values(_ documents: [some Encodable]) throws(ControlError) -> DBusValue {
+        var values: [DBusValue] = []
+        for document in documents { values.append(try value(document)) }
+        return .array(of: JSONValue.object, values)
+    }
+
+    /// The document in an `a{sv}`. Throws `failed` when it is not as this program knows it.
+    package static func document<Document: Decodable>(
+        _ type: Document.Type = Document.self, from value: DBusValue
+    ) throws(ControlError) -> Document {
+        guard let json = JSONValue(value) else { throw malformed("a type that no document has") }
+        do {
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            decoder.dateDecodingStrategy = .iso8601
+            return try decoder.decode(type, from: try JSONEncoder().encode(json))
+        } catch {
+            throw unreadable(error)
+        }
+    }
+
+    private static func data(_ document: some Encodable, pretty: Bool) throws(ControlError) -> Data {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting =
+            pretty
+            ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return try encoder.encode(document)
+        } catch {
+            throw unreadable(error)
+        }
+    }
+
+    private static func unreadable(_ error: any Error) -> ControlError {
+        guard let error = error as? DecodingError else { return malformed("\(error)") }
+        switch error {
+        case .keyNotFound(let key, _): return malformed("\(key.stringValue) is missing")
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+            return malformed("\(path) is not as it should be")
+        @unknown default: return malformed("it cannot be read")
+        }
+    }
+
+    private static func malformed(_ what: String) -> ControlError {
+        ControlError(
+            .failed, "a document is malformed: \(what)", hint: "are celestiad and the daemon of one version?")
+    }
+}
+
+/// Any JSON that a document can hold: numbers are whole.
+private indirect enum JSONValue: Codable {
+    case string(String)
+    case integer(Int64)
+    case boolean(Bool)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    static let object = DBusType.dictionary(key: .string, value: .variant)
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Bool.self) {
+            self = .boolean(value)
+        } else if let value = try? container.decode([String: JSONValue].self) {
+            self = .object(value)
+        } else {
+            self = .array(try container.decode([JSONValue].self))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .string(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .boolean(let value): try container.encode(value)
+        case .array(let values): try container.encode(values)
+        case .object(let values): try container.encode(values)
+        }
+    }
+
+    /// Arrays of one type become arrays of it (`as`, `aa{sv}`), the empty one and mixed ones `av`.
+    var dbus: DBusValue {
+        switch self {
+        // NUL is JSON but not D-Bus; the bus would refuse the whole document for it.
+        case .string(let value): .string(value.replacing("\0", with: "\u{FFFD}"))
+        case .integer(let value): .int64(value)
+        case .boolean(let value): .boolean(value)
+        case .object(let values): .properties(values.mapValues(\.dbus))
+        case .array(let values):
+            Self.array(values.map(\.dbus))
+        }
+    }
+
+    private static func array(_ values: [DBusValue]) -> DBusValue {
+        guard let type = values.first?.type, values.allSatisfy({ $0.type == type }) else {
+            return .array(of: .variant, values.map { .variant($0) })
+        }
+        return .array(of: type, values)
+    }
+
+    /// Nil for what has no place in a document: descriptors, structures, fractions.
+    init?(_ value: DBusValue) {
+        switch value.unwrapped {
+        case .string(let text), .signature(let text): self = .string(text)
+        case .objectPath(let path): self = .string(path.text)
+        case .boolean(let value): self = .boolean(value)
+        case .array(_, let values):
+            let members = values.compactMap(JSONValue.init)
+            guard members.count == values.count else { return nil }
+            self = .array(members)
+        case .dictionary:
+            guard let entries = value.asProperties else { return nil }
+            let members = entries.compactMapValues(JSONValue.init)
+            guard members.count == entries.count else { return nil }
+            self = .object(members)
+        case let number:
+            guard let integer = number.asInt64 else { return nil }
+            self = .integer(integer)
+        }
+    }
+}

@@ -2,7 +2,8 @@ package import FoundationEssentials
 
 extension CaptureQueue {
     /// Stores a failed attempt: `failed_retryable`, to be taken up again at `nextTry`. Identities and
-    /// idempotency keys stay as they are.
+    /// idempotency keys stay as they are. Throws `illegalTransition` when the session was cancelled or held
+    /// as failed meanwhile.
     package func fail(
         _ id: SessionID, asset: AssetID? = nil, message: String, nextTry: Date
     ) throws(QueueError) {

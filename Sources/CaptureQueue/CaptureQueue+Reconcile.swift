@@ -48,9 +48,7 @@ extension CaptureQueue {
 
     private func reconcile(_ session: SessionID, _ report: inout StartReport) throws(QueueError) {
         if try sessionRow(session) == nil {
-            guard let description = try spool.registration(of: session),
-                (try? register(description))?.sessionID == session
-            else {
+            guard try adopt(session) else {
                 report.foreign.append(session.text)
                 return
             }
@@ -70,6 +68,20 @@ extension CaptureQueue {
         }
         let stored = try storedAssets(of: session)
         for asset in stored where !present.contains(asset) { try noteMissing(asset, &report) }
+    }
+
+    /// Registers again what the session's description tells; false where that cannot be used.
+    private func adopt(_ session: SessionID) throws(QueueError) -> Bool {
+        guard let description = try spool.registration(of: session),
+            SessionID(description.captureID) == session
+        else { return false }
+        do throws(QueueError) {
+            _ = try register(description)
+            return true
+        } catch {
+            guard error.code == .invalidInput || error.code == .identityClash else { throw error }
+            return false
+        }
     }
 
     /// A complete file: in line, to be adopted, to be removed after its receipt, or not ours.
@@ -157,7 +169,7 @@ extension CaptureQueue {
     private func noteMissing(_ id: AssetID, _ report: inout StartReport) throws(QueueError) {
         guard let asset = try asset(id) else { return }
         let session = try requireSession(asset.sessionID)
-        if session.state == .imported || session.state == .cancelled {
+        if session.state == .imported {
             // The crash came between unlink and COMMIT of a release.
             try change { database throws(QueueError) in
                 try database.run("UPDATE assets SET pull_state = 'released' WHERE id = ?", id)

@@ -94,11 +94,14 @@ extension CaptureQueue {
             AssetRecord.query + "WHERE a.id = ?", asset
         ) { row throws(QueueError) in try AssetRecord(&row) }
         guard let found, found.pullState == .stored else { return }
-        let next: PullState = found.recorderState == .present ? .wanted : .damaged
+        let session = try requireSession(found.sessionID)
+        let isOver = session.state == .imported || session.state == .cancelled
+        let next: PullState = found.recorderState == .present && !isOver ? .wanted : .damaged
         try database.run(
             "UPDATE assets SET pull_state = ?, pulled_bytes = 0, stored_at = NULL, last_error = ? WHERE id = ?",
             next, message, asset)
-        let session = try requireSession(found.sessionID)
+        // The cloud has it, or the user does not want it: noted, but no reason to fail.
+        guard !isOver else { return }
         try database.run("UPDATE sessions SET last_error = ? WHERE seq = ?", message, session.sequence)
         guard session.state != .draft else {
             try sealIfComplete(session.sequence)

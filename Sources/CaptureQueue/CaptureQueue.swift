@@ -51,8 +51,8 @@ package actor CaptureQueue {
         pulls = [:]
         for observer in observers { observer.finish() }
         observers = []
-        if !isSuspect { try storage.markClean() }
         self.storage = nil
+        if !isSuspect { try storage.markClean() }
     }
 
     /// A stream with one element after each change or burst of changes. Ends when the queue closes.

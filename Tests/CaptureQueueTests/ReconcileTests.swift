@@ -142,6 +142,32 @@ import Testing
         #expect(try await after.state(of: session) == .imported)
     }
 
+    @Test(arguments: [true, false], [true, false])
+    func damageToWhatIsOverNeverKeepsTheQueueShut(_ isImported: Bool, _ isMissing: Bool) async throws {
+        let fixture = try await QueueFixture { $0.keepAfterUpload = .seconds(1000) }
+        let session = try await isImported ? fixture.imported() : fixture.stored()
+        if !isImported { try await fixture.queue.cancel(session) }
+        let asset = try #require(try await fixture.queue.session(session)?.assets.first?.id)
+        let path = fixture.path(session, asset.text)
+        if isMissing { try FileManager.default.removeItem(atPath: path) } else { truncate(path, 3) }
+        let after = try await QueueFixture(try fixture.snapshot())
+        let expected: PullState = isImported && isMissing ? .released : .damaged
+        #expect(try await after.queue.asset(asset)?.pullState == expected)
+        #expect(try await after.state(of: session) == (isImported ? .imported : .cancelled))
+    }
+
+    @Test func aDescriptionThatLiesIsLeftAlone() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        let other = fixture.state + "/spool/" + Sample.id(7)
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+        try FileManager.default.copyItem(
+            atPath: fixture.path(session, "session.json"), toPath: other + "/session.json")
+        let after = try await QueueFixture(try fixture.snapshot())
+        #expect(after.report.foreign == [Sample.id(7)] && after.report.adoptedSessions.isEmpty)
+        #expect(try await after.queue.sessions().sessions.count == 1)
+    }
+
     @Test func symbolicLinksAreNotFollowed() async throws {
         let fixture = try await QueueFixture()
         let capture = try await fixture.register()

@@ -68,15 +68,9 @@ extension CaptureQueue {
         let states = try database.all("SELECT state, count(*) FROM sessions GROUP BY state") {
             row throws(QueueError) in (try row.value(SessionState.self), try row.int())
         }
-        let bytes = try database.first(
-            """
-            SELECT ifnull(sum(iif(pull_state = 'wanted', byte_size - pulled_bytes, 0)), 0),
-                ifnull(sum(iif(pull_state = 'stored', byte_size, pulled_bytes * (pull_state = 'wanted'))), 0),
-                ifnull(sum(iif(pull_state = 'stored' AND upload_state <> 'uploaded' AND exclusion IS NULL,
-                    byte_size - uploaded_bytes, 0)), 0)
-            FROM assets WHERE pull_state IN ('wanted', 'stored')
-            """
-        ) { row throws(QueueError) in (try row.int64(), try row.int64(), try row.int64()) }
+        let bytes = try database.first("SELECT wanted_bytes, stored_bytes, unsent_bytes FROM tallies") {
+            row throws(QueueError) in (try row.int64(), try row.int64(), try row.int64())
+        }
         let ambiguous = try database.number("SELECT count(*) FROM inflight WHERE is_ambiguous = 1")
         return QueueCounts(
             sessions: Dictionary(uniqueKeysWithValues: states), wantedBytes: bytes?.0 ?? 0,

@@ -6,8 +6,10 @@ enum Schema {
     /// The SQL that leads from each version to the next; the first makes version 1.
     static let migrations: [String] = [version1]
 
-    private static let version1 = [tables, queueTables, indexes, stateRules, immutability, transitions]
-        .joined(separator: "\n")
+    private static let version1 = [
+        tables, queueTables, indexes, stateRules, immutability, transitions, ByteTallies.schema,
+    ]
+    .joined(separator: "\n")
 
     // The key columns of a table WITHOUT ROWID come first: quick_check of SQLite 3.40 reports NULLs that are
     // not there when they do not.

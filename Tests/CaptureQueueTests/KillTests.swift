@@ -4,6 +4,15 @@ import Testing
 
 @testable import CaptureQueue
 
+extension CaptureQueue {
+    /// The tallies, added up from the rows.
+    func summedBytes() throws -> [Int64] {
+        try [ByteTallies.wanted(""), ByteTallies.stored(""), ByteTallies.unsent("")].map { sum in
+            try database.number("SELECT sum(\(sum)) FROM assets") ?? 0
+        }
+    }
+}
+
 /// The whole way of one capture, killed after each durable step: what is found again must be whole.
 @Suite struct KillTests {
     typealias Step = @Sendable (QueueFixture, SessionID, AssetID) async throws -> Void
@@ -68,6 +77,9 @@ import Testing
         #expect(found.intents.map(\.id) == before.intents.map(\.id), "step \(step)")
         #expect(found.intents.allSatisfy { $0.isAmbiguous }, "step \(step)")
         #expect(new.state == (old.state == .uploading ? .queuedOffline : old.state), "step \(step)")
+        let counts = try await after.queue.counts()
+        let tallies = [counts.wantedBytes, counts.storedBytes, counts.unsentBytes]
+        #expect(try await after.queue.summedBytes() == tallies, "step \(step)")
         // Every acknowledged byte is in the spool or in a receipt.
         for asset in found.assets where asset.pullState == .stored {
             let bytes = FileManager.default.contents(atPath: after.path(id, asset.id.text)) ?? Data()

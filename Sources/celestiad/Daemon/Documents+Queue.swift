@@ -68,9 +68,11 @@ extension AssetDocument {
     init(_ asset: AssetRecord, receipt: Receipt?) {
         self.init(
             id: asset.id.text, name: asset.originalName, kind: asset.kind.rawValue.lowercased(),
-            mimeType: asset.mimeType, state: Self.state(asset), reason: Self.reason(asset), bytes: asset.byteSize,
+            mimeType: asset.mimeType, state: Self.state(asset), reason: Self.reason(asset),
+            bytes: asset.byteSize,
             pulledBytes: asset.pulledBytes, uploadedBytes: asset.uploadedBytes, sha256: asset.sha256?.hex,
-            confirmedSha256: receipt?.sha256?.hex, cloud: asset.remoteAssetID, confirmedAt: receipt?.committedAt,
+            confirmedSha256: receipt?.sha256?.hex, cloud: asset.remoteAssetID,
+            confirmedAt: receipt?.committedAt,
             deletedAt: nil)
     }
 
@@ -99,7 +101,8 @@ extension TransferDocument {
     init(_ transfer: Transfer) {
         self.init(
             leg: transfer.leg.rawValue, recorder: transfer.recorder, session: transfer.session,
-            asset: transfer.asset, name: transfer.name, bytes: transfer.bytes, totalBytes: transfer.totalBytes,
+            asset: transfer.asset, name: transfer.name, bytes: transfer.bytes,
+            totalBytes: transfer.totalBytes,
             bytesPerSecond: transfer.meter.bytesPerSecond,
             etaSeconds: transfer.meter.secondsLeft(of: transfer.totalBytes), startedAt: transfer.startedAt)
     }

@@ -1,0 +1,88 @@
+import Control
+import EventLoop
+import Glibc
+
+/// Runs one command line: parses it, runs the verb until it ends or a signal cancels it, prints the error.
+struct CommandRunner {
+    let verbs: [Verb]
+    let console: Console
+    let environment: [String: String]
+    let loop: EventLoop
+
+    func run(_ words: [String]) async -> ExitCode {
+        do throws(ControlError) {
+            switch try ArgumentParser(verbs: verbs).parse(words) {
+            case .help(let verb):
+                console.print(Self.help(verb, verbs, console))
+                return .success
+            case .run(let verb, let arguments):
+                return await run(verb, arguments)
+            }
+        } catch {
+            console.fail(error)
+            return error.code.exitCode
+        }
+    }
+
+    static func help(_ verb: Verb?, _ verbs: [Verb], _ console: Console) -> [String] {
+        let width = min(console.layout.width, 100)
+        return verb.map { HelpText.lines(for: $0, width: width) } ?? HelpText.lines(for: verbs, width: width)
+    }
+
+    private func run(_ verb: Verb, _ arguments: Arguments) async -> ExitCode {
+        let address = Self.busAddress(arguments, environment)
+        let invocation = Invocation(arguments: arguments, console: console, environment: environment) {
+            [loop] () throws(ControlError) in
+            try await ControlClient.connect(address, on: loop)
+        }
+        guard !verb.handlesSignals else { return await Self.perform(verb, invocation) }
+        // Unstructured, so that the first signal can cancel the verb and still wait for it to clean up.
+        let work = Task { await Self.perform(verb, invocation) }
+        let watcher = Task { [loop] in await Self.cancelBySignal(work, loop) }
+        defer { watcher.cancel() }
+        return await work.value
+    }
+
+    /// The first signal cancels, the second does not wait any longer.
+    private static func cancelBySignal(_ work: Task<ExitCode, Never>, _ loop: EventLoop) async {
+        guard let signals = try? SignalSource.stream([SIGINT, SIGTERM, SIGHUP], on: loop) else { return }
+        for await _ in signals {
+            if work.isCancelled { exit(ExitCode.interrupted.rawValue) }
+            work.cancel()
+        }
+    }
+
+    private static func perform(_ verb: Verb, _ invocation: Invocation) async -> ExitCode {
+        do throws(ControlError) {
+            return try await verb.run(invocation)
+        } catch {
+            let error = Task.isCancelled ? ControlError(.cancelled, "interrupted") : error
+            invocation.console.fail(error)
+            if invocation.wantsJSON { try? invocation.console.printJSON(ExitErrorDocument(error)) }
+            return error.code.exitCode
+        }
+    }
+
+    static func busAddress(_ arguments: Arguments, _ environment: [String: String]) -> String {
+        let given = [
+            arguments.value("bus"), environment["CELESTIAD_BUS"], environment["DBUS_SYSTEM_BUS_ADDRESS"],
+        ]
+        return given.compactMap { $0 }.first { !$0.isEmpty } ?? "unix:path=/var/run/dbus/system_bus_socket"
+    }
+}
+
+/// The last line of JSON of a verb that failed.
+struct ExitErrorDocument: Encodable {
+    let type = "exit_error"
+    let code: Int32
+    let reason: String
+    let message: String
+    let hint: String?
+
+    init(_ error: ControlError) {
+        code = error.code.exitCode.rawValue
+        reason = error.code.rawValue
+        message = error.message
+        hint = error.hint
+    }
+}

@@ -1,0 +1,34 @@
+import Control
+import EventLoop
+import FoundationEssentials
+import Glibc
+
+@main
+enum Program {
+    /// In the order of the list of verbs.
+    static let verbs: [Verb] = [
+        RunVerb.verb, ScanVerb.verb, PairVerb.verb, ForgetVerb.verb, DevicesVerb.verb, DeviceVerb.verb,
+        SessionsVerb.verb, SessionVerb.verb, LoginVerb.verb, LogoutVerb.verb, StatusVerb.verb, SyncVerb.verb,
+        VersionVerb.verb, HelpVerb.verb,
+    ]
+
+    static func main() async {
+        SignalSource.block([SIGINT, SIGTERM, SIGHUP])
+        signal(SIGPIPE, SIG_IGN)
+        exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    private static func run(_ words: [String]) async -> ExitCode {
+        let environment = ProcessInfo.processInfo.environment
+        let loop: EventLoop
+        do throws(SystemError) {
+            loop = try EventLoop.start()
+        } catch {
+            _ = write(STDERR_FILENO, "celestiad: no event loop\n", 25)
+            return .failure
+        }
+        let console = Console.standard(environment: environment, input: StandardInput(loop: loop))
+        return await CommandRunner(verbs: verbs, console: console, environment: environment, loop: loop).run(
+            words)
+    }
+}

@@ -1,0 +1,87 @@
+import Control
+
+/// Sessions: as a table, and one with its files. Pure.
+struct SessionView {
+    let layout: Layout
+    /// As many digits of a UUID as tell sessions apart.
+    private static let shortID = 8
+
+    init(_ layout: Layout) {
+        self.layout = layout
+    }
+
+    func table(_ sessions: [SessionDocument]) -> [String] {
+        var table = Table(columns: [
+            .init(title: "ID"), .init(title: "CAPTURED"), .init(title: "LENGTH", isNumeric: true),
+            .init(title: "TITLE", isFlexible: true), .init(title: "RECORDER", isFlexible: true),
+            .init(title: "FILES", isNumeric: true), .init(title: "SIZE", isNumeric: true),
+            .init(title: "STATE"),
+        ])
+        table.rows = sessions.map { session in
+            [
+                Text.clean(String(session.id.prefix(Self.shortID))),
+                layout.moment(session.startedAt ?? session.createdAt),
+                session.durationMs.map { Units.playingTime(milliseconds: $0) } ?? "–",
+                Text.clean(session.title ?? (session.salvaged ? "(salvaged)" : "–")),
+                Text.clean(session.recorder, limit: 40), "\(session.uploadedFiles)/\(session.files)",
+                Units.bytes(session.bytes), state(session),
+            ]
+        }
+        return table.lines(layout)
+    }
+
+    private func state(_ session: SessionDocument) -> String {
+        let next = session.nextTry.map { ", next try \(layout.until($0))" } ?? ""
+        return Words.plain(session.state) + (session.reason.map { ": \(Text.clean($0))" } ?? "") + next
+    }
+
+    func lines(_ session: SessionDocument) -> [String] {
+        var entries = [("Session", session.id), ("Recorder", session.recorder)]
+        if let title = session.title { entries.append(("Title", title)) }
+        if session.salvaged { entries.append(("Origin", "salvaged: no manifest named its files")) }
+        if let started = session.startedAt { entries.append(("Captured", layout.moment(started))) }
+        if let length = session.durationMs {
+            entries.append(("Length", Units.playingTime(milliseconds: length)))
+        }
+        entries.append(("State", state(session)))
+        if let cloud = session.cloud { entries.append(("In the cloud", cloud)) }
+        entries.append(("Queued", layout.ago(session.createdAt)))
+        entries.append(("Changed", layout.ago(session.updatedAt)))
+        entries.append(("Size", "\(Units.bytes(session.bytes)) in \(Units.count(session.files, "file"))"))
+        var lines = Fields(layout).lines(entries)
+        if let assets = session.assets, !assets.isEmpty { lines += [""] + files(assets) }
+        return lines
+    }
+
+    private func files(_ assets: [AssetDocument]) -> [String] {
+        var table = Table(columns: [
+            .init(title: "FILE", isFlexible: true), .init(title: "KIND"),
+            .init(title: "SIZE", isNumeric: true),
+            .init(title: "STATE"), .init(title: "SHA-256"), .init(title: "CLOUD"),
+        ])
+        table.rows = assets.map { asset in
+            [
+                Text.clean(asset.name), Words.plain(asset.kind), Units.bytes(asset.bytes), state(asset),
+                asset.sha256.map { Text.clean(String($0.prefix(16))) } ?? "–", confirmation(asset),
+            ]
+        }
+        return table.lines(layout)
+    }
+
+    private func state(_ asset: AssetDocument) -> String {
+        let progress: String? =
+            switch asset.state {
+            case "pulling": "\(Units.percent(asset.pulledBytes, of: asset.bytes)) %"
+            case "uploading": "\(Units.percent(asset.uploadedBytes, of: asset.bytes)) %"
+            default: asset.reason.map { Text.clean($0) }
+            }
+        return Words.plain(asset.state) + (progress.map { " (\($0))" } ?? "")
+    }
+
+    /// Never more than was proven: equal only where both hashes are known.
+    private func confirmation(_ asset: AssetDocument) -> String {
+        guard let confirmed = asset.confirmedSha256 else { return "–" }
+        guard let own = asset.sha256 else { return "unknown" }
+        return confirmed == own ? "same" : "DIFFERENT"
+    }
+}

@@ -1,0 +1,36 @@
+import Control
+
+/// `celestiad forget ID`
+enum ForgetVerb {
+    static let verb = Verb(
+        name: "forget", summary: "Forget a recorder and its Bluetooth bond.",
+        discussion: ["What was pulled from it stays in the queue and in the cloud."],
+        positionals: [
+            Positional(name: "ID", help: "Its serial number, a clear beginning of it, or its address.")
+        ],
+        options: [
+            Option(name: "unbind", help: "Also remove it from your account in the cloud."),
+            Option(name: "yes", short: "y", help: "Do not ask."),
+        ]
+    ) { invocation throws(ControlError) in
+        let client = try await invocation.connect()
+        let recorder = try await client.recorder(invocation.positional(0) ?? "")
+        let name = Text.clean(recorder.id) + (recorder.name.map { " (\(Text.clean($0)))" } ?? "")
+        if !invocation.arguments.has("yes") {
+            guard invocation.console.inputIsTerminal else {
+                throw ControlError(
+                    .invalidArgument,
+                    "standard input is not a terminal to ask whether \(name) is to be forgotten",
+                    hint: "say so: --yes")
+            }
+            let pending = recorder.pendingCaptures ?? 0
+            let warning = pending > 0 ? " \(Units.count(pending, "capture")) on it are not pulled yet." : ""
+            guard await invocation.console.confirm("Forget \(name)?\(warning)") else {
+                throw ControlError(.cancelled, "nothing was changed")
+            }
+        }
+        try await client.forget(recorder.id, unbind: invocation.arguments.has("unbind"))
+        invocation.console.note("forgot \(name)")
+        return .success
+    }
+}

@@ -1,0 +1,37 @@
+import Control
+
+/// `celestiad sessions`
+enum SessionsVerb {
+    static let verb = Verb(
+        name: "sessions", summary: "List captures and how far each has come, newest first.",
+        options: [
+            .json,
+            Option(name: "limit", value: "N", help: "Show at most N (default 50)."),
+            Option(name: "offset", value: "N", help: "Leave out the N newest."),
+            Option(name: "device", value: "ID", help: "Only those of this recorder."),
+            Option(
+                name: "state", value: "STATE",
+                help: "Only those in this state, such as imported or uploading."),
+            Option(name: "fail-if-none", help: "Exit with 9 when there is none."),
+        ]
+    ) { invocation throws(ControlError) in
+        let arguments = invocation.arguments
+        let query = SessionQuery(
+            offset: try arguments.number("offset", in: 0...1_000_000_000) ?? 0,
+            limit: try arguments.number("limit", in: 1...SessionQuery.maximumLimit) ?? 50,
+            recorder: arguments.value("device"), state: arguments.value("state"))
+        let page = try await invocation.connect().sessions(query)
+        if invocation.wantsJSON {
+            try invocation.console.printJSON(page)
+        } else if page.sessions.isEmpty {
+            invocation.console.note("there is no such session")
+        } else {
+            invocation.console.print(SessionView(invocation.console.layout).table(page.sessions))
+            let shown = page.offset + page.sessions.count
+            if shown < page.total {
+                invocation.console.note("… and \(page.total - shown) older: --offset \(shown)")
+            }
+        }
+        return page.sessions.isEmpty && arguments.has("fail-if-none") ? .nothingToDo : .success
+    }
+}

@@ -67,7 +67,7 @@ let package = Package(
             "celestiad",
             ["Gateway", "Control", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue", "HTTP", "Cloud"]),
 
-        module("RecorderModel", ["ObjectTransfer", "Recorder"], path: "simulators/RecorderModel"),
+        module("RecorderModel", ["ObjectTransfer", "Recorder", "CCrypto"], path: "simulators/RecorderModel"),
         module("FakeBlueZ", ["RecorderModel", "DBus", "EventLoop"], path: "simulators/FakeBlueZ"),
         program("celestia-recorder", ["FakeBlueZ", "RecorderModel", "DBus", "EventLoop"], path: "simulators/celestia-recorder"),
 

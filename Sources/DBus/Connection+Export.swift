@@ -12,12 +12,21 @@ extension Connection {
         exports.managers.insert(path)
     }
 
-    /// Puts an object on the bus, in place of any at the same path, and announces it with InterfacesAdded where an
-    /// object manager is above it.
+    /// Puts an object on the bus, in place of any at the same path. Where an object manager is above it, the
+    /// interfaces that it lost are announced with InterfacesRemoved and those that are new with InterfacesAdded.
     package func export(_ object: ExportedObject) async throws(DBusError) {
+        let before = Set(exports.objects[object.path]?.interfaces.map(\.name) ?? [])
         exports.objects[object.path] = object
         guard let manager = exports.manager(of: object.path) else { return }
-        let interfaces = await Self.interfaces(of: object)
+        let removed = before.subtracting(object.interfaces.map(\.name))
+        if !removed.isEmpty {
+            try emit(
+                manager, Standard.objectManager, "InterfacesRemoved",
+                [.objectPath(object.path), .strings(removed.sorted())])
+        }
+        let added = object.interfaces.filter { !before.contains($0.name) }
+        guard !added.isEmpty else { return }
+        let interfaces = await Self.interfaces(of: ExportedObject(object.path, added))
         try emit(manager, Standard.objectManager, "InterfacesAdded", [.objectPath(object.path), interfaces])
     }
 

@@ -188,12 +188,16 @@ package actor Connection {
     ) async {
         await withDiscardingTaskGroup { group in
             for await call in incoming {
-                group.addTask {
-                    let result = await self.answer(call, authorize: authorize)
-                    await self.reply(to: call, with: result)
-                }
+                // At once and without a change of thread: calls of one sender begin in their order.
+                group.addImmediateTask { await self.serve(call, authorize: authorize) }
             }
         }
+    }
+
+    private func serve(
+        _ call: IncomingCall, authorize: @Sendable (IncomingCall) async throws(DBusError) -> Void
+    ) async {
+        reply(to: call, with: await answer(call, authorize: authorize))
     }
 
     private func reply(to call: IncomingCall, with result: Result<[DBusValue], DBusError>) {

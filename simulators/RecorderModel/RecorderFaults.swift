@@ -40,7 +40,7 @@ package struct RecorderFaults: Sendable, Hashable {
     var isRecording = false
     var isClockUnset = false
     /// A new bond is refused.
-    var refusesPairing = false
+    package internal(set) var refusesPairing = false
     var content = ContentFaults()
 
     /// No fault at all.

@@ -80,7 +80,7 @@ let package = Package(
         tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop"]),
         tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
-        tests("GatewayTests", ["Gateway", "EventLoop", "Recorder"]),
+        tests("GatewayTests", ["Gateway", "EventLoop", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
         tests("ControlTests", ["celestiad", "Control", "DBus", "EventLoop"]),
         tests("SystemTests", ["celestiad"]),
     ],

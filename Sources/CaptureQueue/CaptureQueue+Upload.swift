@@ -66,6 +66,18 @@ extension CaptureQueue {
             unsettled: try intentRows(session.sequence), pendingBytes: bytes)
     }
 
+    /// Whether the uploader still has the session in hand: no longer after it was put down, held, cancelled or failed,
+    /// whoever did it. To be asked before each request.
+    package func isInHand(_ id: SessionID) -> Bool { active.contains(id) }
+
+    /// The hosts that sessions still have to be sent to.
+    package func openHosts() throws(QueueError) -> [String] {
+        try database.all(
+            "SELECT DISTINCT target_host FROM sessions WHERE state IN ('draft', 'queued_offline', 'uploading',"
+                + " 'awaiting_confirmation', 'failed_retryable') ORDER BY target_host"
+        ) { row throws(QueueError) in try row.text() }
+    }
+
     /// Puts a session down without a failure (stop, lost network, another session first).
     package func suspendUpload(_ id: SessionID) throws(QueueError) {
         let session = try requireSession(id)

@@ -54,6 +54,12 @@ package enum Identity {
         derive(["salvage", serial, String(storageGeneration), objectID.lowercased()]).text
     }
 
+    /// A recorder's `peripheralUUID` in the cloud: the same from every hub and every adapter, because it follows from
+    /// the serial number alone (upload.md C-27).
+    package static func peripheral(serial: String) -> String {
+        derive(["recorder", serial]).text
+    }
+
     /// The namespace of a session's idempotency keys (`idempotency_scope` of the contract).
     package static func idempotencyScope(session: SessionID) -> String {
         derive(["idempotency", session.text]).text

@@ -13,6 +13,9 @@ package struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
 
     init(bytes: [UInt8]) { hex = Hex.encode(bytes) }
 
+    /// The digest of `bytes`.
+    package init(hashing bytes: [UInt8]) { self = SHA256.digest(of: bytes) }
+
     package var description: String { hex }
 }
 

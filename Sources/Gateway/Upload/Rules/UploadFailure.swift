@@ -1,0 +1,49 @@
+package import Cloud
+import HTTP
+
+/// What the rules need to know of a call that did not succeed.
+package struct UploadFailure: Sendable, Equatable {
+    package let outcome: Outcome
+    /// Whether not even a connection came about: then it is the host that is away, not this session's fault.
+    package let isUnreachable: Bool
+    /// The HTTP status, when there was one.
+    package let status: Int?
+    /// For the user.
+    package let message: String
+
+    package init(
+        _ outcome: Outcome, isUnreachable: Bool = false, status: Int? = nil, message: String = ""
+    ) {
+        self.outcome = outcome
+        self.isUnreachable = isUnreachable
+        self.status = status
+        self.message = message
+    }
+
+    package init(_ error: CloudError) {
+        let isUnreachable =
+            switch error.transport {
+            case .resolve, .connect: true
+            default: false
+            }
+        self.init(
+            error.outcome, isUnreachable: isUnreachable, status: error.status,
+            message: error.hint.map { "\(error): \($0)" } ?? error.description)
+    }
+
+    /// What becomes of the intent that was written before the call.
+    package enum IntentFate: Sendable, Equatable {
+        /// The call had no effect, or an effect that repeating it cannot double.
+        case withdraw
+        /// Nobody knows: to be settled by looking at the server.
+        case doubt
+    }
+
+    /// A portal's or gateway's page may hide an answer, so those are in doubt as well.
+    package var intentFate: IntentFate {
+        switch outcome {
+        case .ambiguous, .hold(.hostNotCelestia), .hold(.redirected), .success: .doubt
+        case .retry, .reauth, .reinit, .conflict, .hold, .terminal: .withdraw
+        }
+    }
+}

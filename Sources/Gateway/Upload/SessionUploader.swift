@@ -1,0 +1,127 @@
+import CaptureQueue
+import Cloud
+import EventLoop
+
+/// Performs the steps of `UploadMachine` for one session.
+struct SessionUploader: Sendable {
+    let context: UploadContext
+    let id: SessionID
+
+    var queue: CaptureQueue { context.queue }
+
+    /// Takes the session in hand and brings it as far as it goes. Never throws: what happened is the result, to be stored
+    /// by the caller (`done`, `stored` and `broken` are stored already).
+    func run() async -> UploadEnd {
+        do throws(QueueError) {
+            return try await drive(try await queue.beginUpload(id))
+        } catch {
+            return UploadEnd(error)
+        }
+    }
+
+    private func drive(_ first: UploadJob) async throws(QueueError) -> UploadEnd {
+        var machine = UploadMachine()
+        var job = first
+        var remaining: Int64?
+        var message = ""
+        var asset: AssetID?
+        var step = machine.handle(.stored(job.view))
+        while true {
+            guard await !context.mustPutDown(id) else { return UploadEnd(.stopped) }
+            var failure: UploadFailure?
+            switch step {
+            case .end(let kind): return UploadEnd(kind, message, asset: asset)
+            case .confirm:
+                try await queue.markImported(id)
+                return UploadEnd(.done)
+            case .reconcile:
+                switch try await reconcile(job) {
+                case .failed(let reason): failure = reason
+                case .ended(let end): return end
+                case .stored: break
+                }
+            case .upsert: failure = try await upsert(job)
+            case .quota:
+                switch await context.call({ () async throws(CloudError) in try await context.api.quota() }) {
+                case .success(let quota): remaining = quota.totalBytes > 0 ? quota.remainingBytes : nil
+                case .failure(let reason): failure = reason
+                }
+            case .assets:
+                let end = await sendAssets(job, remaining: remaining)
+                (message, asset) = (end.message, end.asset)
+                if case .broken(let error) = end.kind { throw error }
+                job = try await queue.uploadJob(id)
+                step = machine.handle(.sent(end.kind, job.view))
+                continue
+            }
+            if let failure {
+                if Task.isCancelled { return UploadEnd(.stopped, failure.message) }
+                message = failure.message
+                step = machine.handle(.failed(failure))
+                continue
+            }
+            job = try await queue.uploadJob(id)
+            step = machine.handle(step == .quota ? .quotaKnown(job.view) : .stored(job.view))
+        }
+    }
+
+    // MARK: Files
+
+    /// Small before large, as many at a time as there are places. One file's trouble does not stop the others, unless
+    /// it is everybody's.
+    private func sendAssets(_ job: UploadJob, remaining: Int64?) async -> UploadEnd {
+        guard let remoteID = job.session.remoteID else {
+            return UploadEnd(.retry(after: nil), "the session has no id in the cloud yet")
+        }
+        var worst = UploadEnd(.done)
+        await withTaskGroup(of: UploadEnd.self) { group in
+            var isEveryonesTrouble: Bool {
+                switch worst.kind {
+                case .shut, .stopped, .broken, .hold(.remoteDeleted, _, _): true
+                default: false
+                }
+            }
+            var running = 0
+            for asset in job.pending {
+                while running >= context.configuration.parallelUploads, let end = await group.next() {
+                    running -= 1
+                    worst = .graver(worst, end)
+                }
+                if isEveryonesTrouble { break }
+                if let refusal = reserve(asset, remaining) {
+                    worst = .graver(worst, refusal)
+                    continue
+                }
+                running += 1
+                let uploader = AssetUploader(
+                    context: context, session: job.session, remoteID: remoteID, asset: asset,
+                    upload: job.uploads[asset.id])
+                group.addTask {
+                    defer { uploader.context.release(uploader.asset.id) }
+                    return await uploader.context.slots.withSlot(order: uploader.session.sequence) {
+                        await uploader.run()
+                    } ?? UploadEnd(.stopped)
+                }
+            }
+            for await end in group { worst = .graver(worst, end) }
+        }
+        return worst
+    }
+
+    /// nil when the file fits into what the account has left.
+    private func reserve(_ asset: AssetRecord, _ remaining: Int64?) -> UploadEnd? {
+        let bytes = max(0, asset.byteSize - asset.uploadedBytes)
+        switch context.reserve(asset.id, bytes: bytes, remaining: remaining) {
+        case .fits: return nil
+        case .exceeds:
+            return UploadEnd(
+                .hold(.quota, required: bytes),
+                "the account has \(max(0, remaining ?? 0)) bytes left, a file needs \(bytes)", asset: asset.id
+            )
+        case .afterOthers:
+            return UploadEnd(
+                .hold(.quota, required: bytes, brief: true),
+                "other files that are on their way use up what the account has left", asset: asset.id)
+        }
+    }
+}

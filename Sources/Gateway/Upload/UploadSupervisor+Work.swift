@@ -1,0 +1,197 @@
+import CaptureQueue
+import Cloud
+import FoundationEssentials
+
+/// Doing what was planned, and storing what came of it.
+extension UploadSupervisor {
+    func perform(_ work: Work) async {
+        switch work {
+        case .session(let session): await send(session)
+        case .probe(let reason): await probe(reason)
+        case .quota: await askQuota()
+        case .checkpoint(let ticket): await trigger(ticket)
+        case .releaseBytes:
+            do throws(QueueError) { try await queue.releaseDueBytes() } catch { await note(error) }
+        }
+        wake.ring()
+    }
+
+    // MARK: Sessions
+
+    private func send(_ session: SessionRecord) async {
+        let end = await SessionUploader(context: context, id: session.id).run()
+        do throws(QueueError) {
+            try await store(end, of: session)
+        } catch {
+            // It is put down in memory at least; the next start, or the next plan, finds it as it was.
+            try? await queue.suspendUpload(session.id)
+            await note(error)
+        }
+        running[session.id] = nil
+    }
+
+    private func store(_ end: UploadEnd, of session: SessionRecord) async throws(QueueError) {
+        let id = session.id
+        guard await queue.isInHand(id) || end.kind == .done else {
+            // Held, cancelled or failed by somebody else: that stands.
+            if case .stored = end.kind { log.warning("session \(id): \(end.message)") }
+            return
+        }
+        switch end.kind {
+        case .done:
+            gate.succeeded()
+            log.info("session \(id): all of it is in the cloud, verified")
+        case .stopped: try await queue.suspendUpload(id)
+        case .retry(let after): try await retry(session, end, after)
+        case .hold(let reason, let required, let isBrief):
+            log.warning("session \(id) waits (\(reason.rawValue)): \(end.message)")
+            try await queue.hold(
+                id, reason, detail: end.message,
+                until: isBrief ? configuration.now().addingTimeInterval(60) : nil, requiredBytes: required)
+            if reason == .quota, !isBrief {
+                quotaProbes.wait(from: configuration.monotonic(), within: configuration.quotaProbe)
+            }
+        case .shut(let reason):
+            // Not this session's fault: it keeps its place, and its count of failures.
+            try await queue.suspendUpload(id)
+            await shut(reason, end.message)
+        case .stored:
+            log.warning("session \(id): \(end.message)")
+            try await queue.suspendUpload(id)
+        case .broken(let error): throw error
+        }
+    }
+
+    private func retry(_ session: SessionRecord, _ end: UploadEnd, _ after: Duration?)
+        async throws(QueueError)
+    {
+        // What was acknowledged meanwhile began the count anew.
+        let failures = try await queue.uploadJob(session.id).session.retryCount + 1
+        let delay = configuration.retry.delay(failures: failures, retryAfter: after, using: &random)
+        let seconds = delay / .seconds(1)
+        log.info("session \(session.id): another attempt in \(Int(seconds.rounded(.up))) s: \(end.message)")
+        try await queue.fail(
+            session.id, asset: end.asset, message: end.message,
+            nextTry: configuration.now().addingTimeInterval(seconds))
+        let wasOpen = gate.isOpen
+        let successes = context.successes
+        gate.failed(
+            end.message, sawSuccess: successes > successesAtFailure, at: configuration.monotonic(),
+            configuration.retry, using: &random)
+        successesAtFailure = successes
+        if wasOpen, let reason = gate.reason {
+            log.warning("uploads wait (\(reason.rawValue)): \(gate.message)")
+        }
+    }
+
+    // MARK: The host
+
+    func shut(_ reason: HostGate.Reason, _ message: String) async {
+        let isNews = gate.reason != reason
+        gate.shut(reason, message, at: configuration.monotonic(), configuration.retry, using: &random)
+        if isNews { log.warning("uploads wait (\(reason.rawValue)): \(message); \(reason.hint)") }
+        guard isNews, let hold = reason.hold else { return }
+        do throws(QueueError) {
+            try await queue.holdQueue(hold, host: host, detail: message)
+        } catch {
+            await note(error)
+        }
+    }
+
+    private func probe(_ reason: HostGate.Reason) async {
+        let result: Result<Void, UploadFailure>
+        if reason.isProbedWithToken {
+            result = await context.call { () async throws(CloudError) in quota = try await api.quota() }
+        } else {
+            result = await context.call { () async throws(CloudError) in try await api.health() }
+        }
+        isProbing = false
+        switch result {
+        case .success: await open()
+        case .failure(let failure):
+            if case .shut(let other) = UploadEnd.Kind(failure) {
+                await shut(other, failure.message)
+            } else {
+                await shut(reason, failure.message)
+            }
+        }
+    }
+
+    private func open() async {
+        guard let reason = gate.reason else { return }
+        gate.open()
+        log.notice("uploads go on: \(reason.rawValue) is over")
+        guard let hold = reason.hold else { return }
+        do throws(QueueError) {
+            try await queue.releaseQueueHold(hold, host: host)
+        } catch {
+            await note(error)
+        }
+    }
+
+    // MARK: Quota and checkpoint
+
+    private func askQuota() async {
+        let result = await context.call { () async throws(CloudError) in try await api.quota() }
+        isAskingQuota = false
+        var isWaiting = true
+        switch result {
+        case .failure(let failure):
+            if case .shut(let reason) = UploadEnd.Kind(failure) { await shut(reason, failure.message) }
+        case .success(let quota):
+            self.quota = quota
+            do throws(QueueError) {
+                let remaining = quota.totalBytes > 0 ? quota.remainingBytes : .max
+                try await queue.releaseQuotaHolds(host: host, remaining: remaining)
+                isWaiting = try await hasQuotaHolds()
+            } catch {
+                await note(error)
+            }
+        }
+        quotaProbes.probed(
+            at: configuration.monotonic(), isWaiting: isWaiting, within: configuration.quotaProbe)
+    }
+
+    private func hasQuotaHolds() async throws(QueueError) -> Bool {
+        var cursor: Int64?
+        repeat {
+            let page = try await queue.sessions(.attention, before: cursor, limit: 200)
+            if page.sessions.contains(where: { $0.holds.contains { $0.reason == .quota } }) { return true }
+            cursor = page.next
+        } while cursor != nil
+        return false
+    }
+
+    /// Tells the server that everything is there (C-76); repeating it is harmless.
+    private func trigger(_ ticket: Int64) async {
+        let result = await context.call { () async throws(CloudError) in try await api.triggerSync() }
+        isTriggering = false
+        switch result {
+        case .success(let checkpoint):
+            checkpoints.progressed()
+            nextCheckpoint = nil
+            let time = checkpoint?.syncedAt ?? api.clock.now
+            do throws(QueueError) {
+                try await queue.checkpointDone(host: host, ticket: ticket, syncedAt: time?.description ?? "")
+                log.info("sync checkpoint: everything is in the cloud")
+            } catch {
+                await note(error)
+            }
+        case .failure(let failure):
+            let delay = checkpoints.failed(configuration.retry, retryAfter: nil, using: &random)
+            nextCheckpoint = configuration.monotonic().advanced(by: delay)
+            if case .shut(let reason) = UploadEnd.Kind(failure) { await shut(reason, failure.message) }
+        }
+    }
+}
+
+extension HostGate.Reason {
+    /// The hold that shows it in the queue, where the queue has a word for it.
+    fileprivate var hold: QueueHoldReason? {
+        switch self {
+        case .authRequired: .auth
+        case .clockUnsynced: .clock
+        case .hostNotCelestia, .redirected, .tlsUntrusted, .unreachable: nil
+        }
+    }
+}

@@ -1,0 +1,212 @@
+package import CaptureQueue
+package import Cloud
+package import FoundationEssentials
+
+/// What the uploads are doing as a whole.
+package struct UploadStatus: Sendable, Equatable {
+    /// Why nothing is sent at all; nil while the way is open.
+    package var reason: HostGate.Reason?
+    /// What happened, and what ends it.
+    package var message: String?
+    package var hint: String?
+    /// When it is tried again.
+    package var nextTry: Date?
+    /// Sessions that are being sent.
+    package var active: [SessionID]
+    /// As last told by the server.
+    package var quota: StorageQuota?
+}
+
+/// Brings every queued session to the cloud: the oldest first, none held up by the trouble of another.
+///
+/// Whatever an earlier run left in flight is settled by looking at the server, never repeated blindly. Waits for
+/// changes of the queue, of the login, for the schedule and for `kick`; it never polls the server without a reason.
+package actor UploadSupervisor {
+    /// What one plan leads to.
+    enum Work: Sendable {
+        case session(SessionRecord)
+        /// Whether the host can be used again.
+        case probe(HostGate.Reason)
+        /// Whether sessions that wait for storage can go on.
+        case quota
+        case checkpoint(Int64)
+        case releaseBytes
+    }
+
+    let context: UploadContext
+    let log: Log
+    nonisolated let wake = WakeSignal()
+    var random: any RandomNumberGenerator & Sendable
+    var gate = HostGate()
+    var isLoggedIn = false
+    var running: [SessionID: Int64] = [:]
+    /// One of each at a time.
+    var isProbing = false
+    var isAskingQuota = false
+    var isTriggering = false
+    var quota: StorageQuota?
+    var quotaProbes = ProbeSchedule()
+    var checkpoints = RetryState()
+    var nextCheckpoint: ContinuousClock.Instant?
+    var nextRelease: ContinuousClock.Instant?
+    /// Until when nothing is planned because the queue refused to store something.
+    var pausedUntil: ContinuousClock.Instant?
+    var successesAtFailure = 0
+    var broken: QueueError?
+
+    var queue: CaptureQueue { context.queue }
+    var api: CelestiaAPI { context.api }
+    var configuration: UploadConfiguration { context.configuration }
+    /// The host that sessions are sent to; all others are left alone (F-8, F-9).
+    nonisolated var host: String { context.api.base.description }
+
+    /// Sessions must be registered with `api.base.description` as their target host.
+    package init(
+        queue: CaptureQueue, api: CelestiaAPI, board: Board, log: Log,
+        configuration: UploadConfiguration = UploadConfiguration(),
+        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
+    ) {
+        context = UploadContext(queue: queue, api: api, board: board, configuration: configuration)
+        self.log = log
+        self.random = random
+    }
+
+    // MARK: Life
+
+    /// Works until `stop` or until the task is cancelled, and then until every session is put down durably. Throws
+    /// when the queue itself does not work any more (`storageSuspect`, `corrupt`, …): the daemon has to end.
+    package func run() async throws(QueueError) {
+        try await prepare()
+        let queueChanges = await queue.changes()
+        let tokenStates = await api.tokens.states()
+        await withDiscardingTaskGroup { group in
+            group.addTask { for await _ in queueChanges { self.wake.ring() } }
+            group.addTask { for await state in tokenStates { await self.noteLogin(state) } }
+            while !isFinished {
+                for work in await plan() { group.addTask { await self.perform(work) } }
+                await wake.wait(atMost: await timeToNextPlan(), sleep: configuration.sleep)
+            }
+            group.cancelAll()
+        }
+        if let broken { throw broken }
+    }
+
+    private var isFinished: Bool {
+        Task.isCancelled || broken != nil || (context.isStopping && running.isEmpty)
+    }
+
+    /// Starts nothing new and lets the requests under way end; `run` returns after them. Cancel its task when they
+    /// take too long: every session is put down all the same.
+    package nonisolated func stop() {
+        context.beginStopping()
+        wake.ring()
+    }
+
+    /// The user asks for it, or the network is back: whatever waits for a time is tried now.
+    package func kick() async {
+        let now = configuration.monotonic()
+        gate.hurry(at: now)
+        quotaProbes.hurry(at: now)
+        nextCheckpoint = nil
+        pausedUntil = nil
+        do throws(QueueError) {
+            try await hurryFailedSessions()
+        } catch {
+            log.warning("uploads: the schedule could not be cleared: \(error)")
+        }
+        wake.ring()
+    }
+
+    package func status() -> UploadStatus {
+        var status = UploadStatus(active: running.sorted { $0.value < $1.value }.map(\.key), quota: quota)
+        if let reason = gate.reason {
+            status.reason = reason
+            status.message = gate.message
+            status.hint = reason.hint
+            status.nextTry = gate.nextProbe.map { probe in
+                let seconds = configuration.monotonic().duration(to: probe) / .seconds(1)
+                return configuration.now().addingTimeInterval(max(0, seconds))
+            }
+        }
+        return status
+    }
+
+    // MARK: Start
+
+    /// Holds of the last run are found out anew; sessions for other hosts are told why they wait.
+    private func prepare() async throws(QueueError) {
+        for reason in [QueueHoldReason.auth, .clock, .paused] {
+            try await queue.releaseQueueHold(reason, host: host)
+        }
+        for other in try await queue.openHosts() where other != host {
+            let message = "these sessions were queued for \(other); this hub is set up for \(host)"
+            try await queue.holdQueue(.paused, host: other, detail: message)
+            log.warning("uploads: \(message), so they wait until that address is configured again")
+        }
+        quotaProbes.start(at: configuration.monotonic())
+    }
+
+    private func noteLogin(_ state: TokenState) async {
+        switch state {
+        case .valid:
+            isLoggedIn = true
+            if gate.reason == .authRequired { gate.hurry(at: configuration.monotonic()) }
+        case .loggedOut:
+            isLoggedIn = false
+            await shut(.authRequired, "nobody is logged in")
+        case .authRequired(let reason):
+            isLoggedIn = false
+            await shut(.authRequired, reason.explanation)
+        }
+        wake.ring()
+    }
+
+    /// Failed sessions wait for their time; holds are somebody else's to lift.
+    private func hurryFailedSessions() async throws(QueueError) {
+        var cursor: Int64?
+        repeat {
+            let page = try await queue.sessions(.state(.failedRetryable), before: cursor, limit: 200)
+            for summary in page.sessions where summary.holds.isEmpty && summary.session.nextTryAt != nil {
+                _ = try await queue.retry(summary.session.id)
+            }
+            cursor = page.next
+        } while cursor != nil
+    }
+}
+
+/// When something that waits is looked at again: at once, then ever more seldom.
+struct ProbeSchedule: Sendable, Equatable {
+    /// nil: nothing waits.
+    private(set) var next: ContinuousClock.Instant?
+    private var interval: Duration?
+
+    mutating func start(at now: ContinuousClock.Instant) {
+        next = now
+        interval = nil
+    }
+
+    /// Something began to wait.
+    mutating func wait(from now: ContinuousClock.Instant, within range: ClosedRange<Duration>) {
+        guard next == nil else { return }
+        interval = range.lowerBound
+        next = now.advanced(by: range.lowerBound)
+    }
+
+    /// It was looked at; `isWaiting`: something still waits.
+    mutating func probed(
+        at now: ContinuousClock.Instant, isWaiting: Bool, within range: ClosedRange<Duration>
+    ) {
+        guard isWaiting else {
+            next = nil
+            interval = nil
+            return
+        }
+        let following = min(range.upperBound, interval.map { $0 * 2 } ?? range.lowerBound)
+        interval = following
+        next = now.advanced(by: following)
+    }
+
+    mutating func hurry(at now: ContinuousClock.Instant) {
+        if next != nil { start(at: now) }
+    }
+}

@@ -11,18 +11,20 @@ extension BlueZ {
     /// Registers the agent with the bluetoothd of this generation: never as the default agent, which is the desktop's.
     func registerAgent(in generation: UInt64) async {
         let scope = Scope.bluetoothd(generation)
+        var mayMakeRoom = true
         while failure(of: scope) == nil {
             do throws(BlueZError) {
                 try await callAgentManager("RegisterAgent", [.string("KeyboardDisplay")], in: scope)
                 agent.isRegistered = true
                 return stateChanged()
             } catch {
-                if error.name == "org.bluez.Error.AlreadyExists" {
-                    // Of an earlier life of ours on this connection.
+                if error.name == BlueZError.Name.alreadyExists, mayMakeRoom {
+                    // One of an earlier life of ours on this connection is in the way.
+                    mayMakeRoom = false
                     _ = try? await callAgentManager("UnregisterAgent", in: scope)
-                    continue
+                } else if (try? await clock.sleep(for: .seconds(5))) == nil {
+                    return
                 }
-                guard (try? await clock.sleep(for: .seconds(5))) != nil else { return }
             }
         }
     }

@@ -148,6 +148,8 @@ extension BlueZ {
             busyAdapters.remove(adapter)
             stateChanged()
         }
+        // A link that is up is not disturbed by a scan.
+        if links[device] != nil { return try await body() }
         return try await withDiscoveryPaused(on: adapter, body)
     }
 }

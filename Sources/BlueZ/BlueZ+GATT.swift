@@ -9,6 +9,12 @@ struct Subscription {
     var streams: [UInt64: AsyncStream<[UInt8]>.Continuation] = [:]
 }
 
+/// A notification channel that somebody may still hold.
+struct OpenChannel {
+    let link: Link
+    weak var channel: NotifyChannel?
+}
+
 extension BlueZ {
     /// Values that a slow reader may lag behind before it loses the oldest.
     private static let valueBuffer = 256
@@ -155,7 +161,7 @@ extension BlueZ {
         }
         for (path, entry) in channels where entry.link == link {
             channels[path] = nil
-            entry.channel.assumeIsolated { $0.linkEnded() }
+            entry.channel?.assumeIsolated { $0.linkEnded() }
         }
     }
 
@@ -211,6 +217,6 @@ extension BlueZ {
             }
         }
         try started.get()
-        channels[path] = (link, channel)
+        channels[path] = OpenChannel(link: link, channel: channel)
     }
 }

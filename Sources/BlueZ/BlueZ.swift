@@ -41,7 +41,7 @@ package actor BlueZ {
     var discovery = DiscoveryState()
     var agent = AgentState()
     var subscriptions: [ObjectPath: Subscription] = [:]
-    var channels: [ObjectPath: (link: Link, channel: NotifyChannel)] = [:]
+    var channels: [ObjectPath: OpenChannel] = [:]
     /// Characteristics whose notify session of an earlier link BlueZ may still hold for us.
     var staleSessions: Set<ObjectPath> = []
     /// Characteristics whose AcquireNotify was never answered: StopNotify on them crashes bluetoothd before 5.84.

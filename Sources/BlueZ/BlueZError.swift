@@ -111,6 +111,7 @@ extension BlueZError {
         static let prefix = "org.bluez.Error."
         static let rejected = prefix + "Rejected"
         static let canceled = prefix + "Canceled"
+        static let alreadyExists = prefix + "AlreadyExists"
     }
 
     /// The meaning of an error that a call to BlueZ ended with.

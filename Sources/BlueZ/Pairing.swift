@@ -88,9 +88,8 @@ extension BlueZ {
         do throws(BlueZError) {
             try result.get()
         } catch {
-            if error.name == "org.bluez.Error.AlreadyExists", cache.devices[device]?.isPaired == true {
-                return
-            }
+            // Whether it is true, the Paired property tells.
+            if error.name == BlueZError.Name.alreadyExists { return }
             if error.code == .timedOut || error.code == .cancelled { post(.cancelPairing(device)) }
             if pairing?.wasDeclined == true {
                 throw BlueZError(.pairingDeclined, name: error.name, "the pairing was refused by the user")

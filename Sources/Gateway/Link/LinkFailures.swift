@@ -1,0 +1,35 @@
+import BlueZ
+import ObjectTransfer
+import Recorder
+
+extension LinkMachine.Failure {
+    /// What a failure of BlueZ means for the link.
+    init(_ error: BlueZError) {
+        let kind: Kind =
+            switch error.code {
+            case .busGone, .bluetoothdGone, .adapterGone, .adapterOff: .adapterUnavailable
+            case .connectFailed(.keyMissing), .notPaired, .authenticationFailed, .authenticationRejected: .keyMissing
+            case .characteristicMissing, .notPermitted: .unusable
+            default: .transient
+            }
+        self.init(kind, Self.words(kind, error.message))
+    }
+
+    /// What a failure of the work on the link means for it.
+    init(_ error: RecorderError) {
+        let kind: Kind =
+            switch error.code {
+            case .transfer(.notPaired): .keyMissing
+            case .transfer(.characteristicMissing), .notARecorder, .malformedStatus: .unusable
+            case .store: .storage
+            default: .transient
+            }
+        self.init(kind, Self.words(kind, error.message))
+    }
+
+    private static func words(_ kind: Kind, _ message: String) -> String {
+        kind == .keyMissing
+            ? "the recorder does not know this hub any more (\(message)); pair it again with celestiad pair --repair"
+            : message
+    }
+}

@@ -1,0 +1,269 @@
+import BlueZ
+import CaptureQueue
+import DBus
+import FoundationEssentials
+import ObjectTransfer
+import Recorder
+
+/// One paired recorder's link: does what `LinkMachine` decides, for as long as the recorder is paired.
+actor RecorderLink {
+    let serial: String
+    private let address: String
+    private let context: LinkContext
+    private let wakeup = Wakeup()
+    private var machine = LinkMachine()
+    private var generator = SystemRandomNumberGenerator()
+    private var ledger = FailureLedger()
+    private var device: ObjectPath?
+    private var link: BlueZGATTLink?
+    private var channel: (any DataChannel)?
+
+    /// How long a stop waits for BlueZ to drop the link.
+    private static let farewell = Duration.seconds(3)
+
+    init(serial: String, address: String, context: LinkContext) {
+        self.serial = serial
+        self.address = address
+        self.context = context
+    }
+
+    /// Somebody has a reason to look at the recorder now.
+    nonisolated func want() {
+        wakeup.raise()
+    }
+
+    /// Runs until the task is cancelled, then drops the link.
+    func run() async {
+        var step = machine.first
+        show(step)
+        while !Task.isCancelled {
+            let outcome = await perform(step)
+            guard !Task.isCancelled else { break }
+            report(outcome)
+            step = machine.handle(outcome, using: &generator)
+            show(step)
+        }
+        await dropLinkUncancelled()
+    }
+
+    private func perform(_ step: LinkMachine.Step) async -> LinkMachine.Outcome {
+        do throws(LinkMachine.Failure) {
+            switch step {
+            case .watch: return try await watch()
+            case .connect: return try await connect()
+            case .resolve: return try await resolve()
+            case .sync: return try await sync()
+            case .linger: return try await linger()
+            case .rest(let delay):
+                await dropLink()
+                return await rest(for: delay)
+            case .waitForUser:
+                await dropLink()
+                await wakeup.wait()
+                return .userActed
+            }
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    // MARK: Steps
+
+    private func watch() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
+        forgetLink()
+        let discovery = await context.bluez.discover(on: context.configuration.adapter)
+        defer { discovery.end() }
+        for await _ in await context.bluez.changes() {
+            let found = await context.devices(address: address).first { $0.rssi != nil || $0.isConnected == true }
+            guard let found else {
+                let reason = await whyNotInReach()
+                note { machine in machine.note(inReach: false, reason: reason) }
+                continue
+            }
+            device = found.path
+            let rssi = found.rssi.map(Int.init)
+            context.board.updateLink(serial) { $0.rssi = rssi }
+            guard found.isPaired == true else {
+                throw LinkMachine.Failure(
+                    .notPaired, "this hub has lost its bond with the recorder; pair it again with celestiad pair")
+            }
+            note { machine in machine.note(inReach: true) }
+            return .inReach
+        }
+        throw LinkMachine.Failure(.adapterUnavailable, "the message bus is gone")
+    }
+
+    private func whyNotInReach() async -> String? {
+        guard await context.bluez.isReady else { return "bluetoothd is not running" }
+        let adapters = await context.bluez.adapters.filter { context.mayUse($0) }
+        guard !adapters.isEmpty else { return "there is no Bluetooth adapter" }
+        return adapters.allSatisfy { $0.isPowered == false } ? "the Bluetooth adapter is off" : nil
+    }
+
+    private func connect() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
+        guard let device else { throw LinkMachine.Failure(.transient, "the recorder is not in reach any more") }
+        do throws(BlueZError) {
+            link = BlueZGATTLink(bluez: context.bluez, link: try await context.bluez.connect(device))
+            return .connected
+        } catch {
+            throw LinkMachine.Failure(error)
+        }
+    }
+
+    private func resolve() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
+        guard let link else { throw LinkMachine.Failure(.transient, "the link is gone") }
+        do throws(BlueZError) {
+            try await context.bluez.waitServicesResolved(
+                on: link.link, requiring: LinkContext.requiredServices)
+            channel = await context.planes.channel(for: link)
+            return .resolved
+        } catch {
+            throw LinkMachine.Failure(error)
+        }
+    }
+
+    private func sync() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
+        guard let link, let channel else { throw LinkMachine.Failure(.transient, "the link is gone") }
+        let device = await context.bluez.device(link.link.device)
+        let journal = LinkJournal(context: context, deviceName: device?.name, address: device?.address)
+        let store = QueueCaptureStore(
+            queue: context.queue, targetHost: context.targetHost, policy: context.configuration.deletePolicy,
+            now: context.now)
+        let session = context.session(
+            over: link, channel: channel, store: store, ledger: ledger, isIntroduction: false
+        ) { journal.note($0) }
+        let report = await journal.keep { await session.run() }
+        await store.suspend()
+        ledger = report.ledger
+        try check(report)
+        let now = context.now()
+        context.board.updateLink(serial) { $0.lastSyncAt = now }
+        return .synced(progressed: journal.hasProgressed)
+    }
+
+    private func check(_ report: LinkReport) throws(LinkMachine.Failure) {
+        if let failure = report.failure { throw LinkMachine.Failure(failure) }
+        guard report.recorder?.serial == serial else {
+            throw LinkMachine.Failure(.unusable, "another recorder answers at this recorder's address")
+        }
+    }
+
+    /// Stays on the link until there is a reason to sync again.
+    private func linger() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
+        guard let link else { throw LinkMachine.Failure(.transient, "the link is gone") }
+        let (bluez, clock, wakeup) = (context.bluez, context.clock, wakeup)
+        let interval = context.configuration.syncInterval
+        let isWanted = await firstOf([
+            { await Self.statusChange(on: link) },
+            {
+                await wakeup.wait()
+                return true
+            },
+            { (try? await clock.sleep(for: interval)) == nil ? nil : true },
+            {
+                try? await bluez.wait(
+                    until: { $0.link(to: link.link.device) != link.link }, what: "the end of the link",
+                    timeout: .seconds(1 << 30))
+                return false
+            },
+        ])
+        guard isWanted == true else { throw LinkMachine.Failure(.transient, "the recorder went out of reach") }
+        return .wanted
+    }
+
+    /// Returns true when the recorder says that it has sealed a capture or stopped recording.
+    private static func statusChange(on link: BlueZGATTLink) async -> Bool? {
+        var last: CaptureStatus?
+        if let value = try? await link.read(RecorderProfile.captureStatus) { last = try? CaptureStatus(wire: value) }
+        guard let values = try? await link.subscribe(RecorderProfile.captureStatus) else {
+            // No notifications: the interval and the end of the link remain.
+            try? await Task.sleep(for: .seconds(1 << 30))
+            return nil
+        }
+        for await value in values {
+            guard let status = try? CaptureStatus(wire: value) else { continue }
+            let isNews =
+                last.map { old in
+                    status.sealedCaptures > old.sealedCaptures || status.storageGeneration != old.storageGeneration
+                        || (old.flags.contains(.recording) && !status.flags.contains(.recording))
+                } ?? true
+            last = status
+            if isNews { return true }
+        }
+        return Task.isCancelled ? nil : false
+    }
+
+    private func rest(for delay: Duration) async -> LinkMachine.Outcome {
+        let (clock, wakeup) = (context.clock, wakeup)
+        let isWanted = await firstOf([
+            { (try? await clock.sleep(for: delay)) == nil ? nil : false },
+            {
+                await wakeup.wait()
+                return true
+            },
+        ])
+        return isWanted == true ? .userActed : .rested
+    }
+
+    // MARK: The link's end
+
+    private func forgetLink() {
+        link = nil
+        channel = nil
+    }
+
+    private func dropLink() async {
+        guard let link else { return }
+        await channel?.close()
+        forgetLink()
+        try? await context.bluez.disconnect(link.link.device)
+    }
+
+    /// The recorder is free for others after a stop; a cancelled task cannot wait, so another does.
+    private func dropLinkUncancelled() async {
+        guard link != nil else { return }
+        let (clock, farewell) = (context.clock, Self.farewell)
+        await Task {
+            _ = await firstOf([
+                {
+                    await self.dropLink()
+                    return true
+                },
+                { (try? await clock.sleep(for: farewell)) == nil ? nil : false },
+            ])
+        }.value
+        context.board.removeLink(serial)
+    }
+
+    // MARK: Showing
+
+    private func note(_ change: (inout LinkMachine) -> Void) {
+        let before = machine
+        change(&machine)
+        if machine != before { show(.watch) }
+    }
+
+    private func show(_ step: LinkMachine.Step) {
+        let (state, reason) = (machine.state, machine.reason)
+        let now = context.now()
+        var nextTry: Date?
+        if case .rest(let delay) = step { nextTry = now.addingTimeInterval(delay / .seconds(1)) }
+        let address = address
+        context.board.updateLink(serial) { link in
+            link.state = state
+            link.reason = reason
+            link.nextTry = nextTry
+            link.address = address
+        }
+    }
+
+    private func report(_ outcome: LinkMachine.Outcome) {
+        switch outcome {
+        case .failed(let failure): context.log.warning("recorder \(serial): \(failure.reason)")
+        case .connected: context.log.info("recorder \(serial): connected")
+        case .synced(let progressed):
+            if progressed { context.log.info("recorder \(serial): everything is pulled") }
+        default: break
+        }
+    }
+}

@@ -1,4 +1,5 @@
 import BlueZ
+import DBus
 import ObjectTransfer
 import Recorder
 
@@ -49,7 +50,7 @@ struct DataPlanes: Sendable {
             let remoteKind = device.addressType.flatMap({ DeviceAddress.Kind(rawValue: $0) })
         else { return nil }
         return L2CAPSocket.Endpoint(
-            local: local, localKind: localKind, remote: remote, remoteKind: remoteKind, psm: Self.spsm,
+            local: local, localKind, remote: remote, remoteKind, psm: Self.spsm,
             receiveMTU: Self.receiveMTU)
     }
 }

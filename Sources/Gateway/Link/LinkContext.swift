@@ -32,7 +32,7 @@ struct LinkContext: Sendable {
 
     /// What a device must offer before anything is asked of it.
     static let requiredServices: Set<String> = [
-        RecorderProfile.captureService.description, ObjectTransferService.service.description,
+        RecorderProfile.captureService.description, ObjectTransferService.uuid.description,
     ]
 
     /// Whether the configuration allows this adapter.
@@ -50,7 +50,8 @@ struct LinkContext: Sendable {
     }
 
     private static func preference(_ device: Device) -> Int {
-        (device.isConnected == true ? 4 : 0) + (device.isPaired == true ? 2 : 0) + (device.rssi != nil ? 1 : 0)
+        (device.isConnected == true ? 4 : 0) + (device.isPaired == true ? 2 : 0)
+            + (device.rssi != nil ? 1 : 0)
     }
 
     /// Works on a connected recorder: everything, or only until it is known who it is and how it is.

@@ -8,7 +8,8 @@ extension LinkMachine.Failure {
         let kind: Kind =
             switch error.code {
             case .busGone, .bluetoothdGone, .adapterGone, .adapterOff: .adapterUnavailable
-            case .connectFailed(.keyMissing), .notPaired, .authenticationFailed, .authenticationRejected: .keyMissing
+            case .connectFailed(.keyMissing), .notPaired, .authenticationFailed, .authenticationRejected:
+                .keyMissing
             case .characteristicMissing, .notPermitted: .unusable
             default: .transient
             }

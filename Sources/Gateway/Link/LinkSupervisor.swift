@@ -1,5 +1,6 @@
 import CaptureQueue
 import EventLoop
+import Recorder
 
 /// Keeps one `RecorderLink` running for each recorder that the user has paired.
 actor LinkSupervisor {
@@ -25,7 +26,7 @@ actor LinkSupervisor {
             group.addTask { await self.followQueue() }
             for await entry in starts {
                 group.addTask {
-                    _ = await firstOf([
+                    _ = await firstOf(
                         {
                             await entry.link.run()
                             return true
@@ -33,8 +34,8 @@ actor LinkSupervisor {
                         {
                             await entry.stop.wait()
                             return false
-                        },
-                    ])
+                        }
+                    )
                     entry.stopped.raise()
                 }
             }
@@ -88,7 +89,8 @@ actor LinkSupervisor {
     }
 
     private func deletableObjects(of serial: String) async -> Int {
-        guard let recorder = try? await context.queue.recorder(serial), let generation = recorder.storageGeneration,
+        guard let recorder = try? await context.queue.recorder(serial),
+            let generation = recorder.storageGeneration,
             let objects = try? await context.queue.deletableObjects(
                 recorder: serial, storageGeneration: generation, policy: .afterUpload)
         else { return 0 }

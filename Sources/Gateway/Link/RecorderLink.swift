@@ -74,7 +74,9 @@ actor RecorderLink {
         let discovery = await context.bluez.discover(on: context.configuration.adapter)
         defer { discovery.end() }
         for await _ in await context.bluez.changes() {
-            let found = await context.devices(address: address).first { $0.rssi != nil || $0.isConnected == true }
+            let found = await context.devices(address: address).first {
+                $0.rssi != nil || $0.isConnected == true
+            }
             guard let found else {
                 let reason = await whyNotInReach()
                 note { machine in machine.note(inReach: false, reason: reason) }
@@ -85,7 +87,8 @@ actor RecorderLink {
             context.board.updateLink(serial) { $0.rssi = rssi }
             guard found.isPaired == true else {
                 throw LinkMachine.Failure(
-                    .notPaired, "this hub has lost its bond with the recorder; pair it again with celestiad pair")
+                    .notPaired,
+                    "this hub has lost its bond with the recorder; pair it again with celestiad pair")
             }
             note { machine in machine.note(inReach: true) }
             return .inReach
@@ -101,7 +104,9 @@ actor RecorderLink {
     }
 
     private func connect() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
-        guard let device else { throw LinkMachine.Failure(.transient, "the recorder is not in reach any more") }
+        guard let device else {
+            throw LinkMachine.Failure(.transient, "the recorder is not in reach any more")
+        }
         do throws(BlueZError) {
             link = BlueZGATTLink(bluez: context.bluez, link: try await context.bluez.connect(device))
             return .connected
@@ -153,7 +158,7 @@ actor RecorderLink {
         guard let link else { throw LinkMachine.Failure(.transient, "the link is gone") }
         let (bluez, clock, wakeup) = (context.bluez, context.clock, wakeup)
         let interval = context.configuration.syncInterval
-        let isWanted = await firstOf([
+        let isWanted = await firstOf(
             { await Self.statusChange(on: link) },
             {
                 await wakeup.wait()
@@ -165,16 +170,20 @@ actor RecorderLink {
                     until: { $0.link(to: link.link.device) != link.link }, what: "the end of the link",
                     timeout: .seconds(1 << 30))
                 return false
-            },
-        ])
-        guard isWanted == true else { throw LinkMachine.Failure(.transient, "the recorder went out of reach") }
+            }
+        )
+        guard isWanted == true else {
+            throw LinkMachine.Failure(.transient, "the recorder went out of reach")
+        }
         return .wanted
     }
 
     /// Returns true when the recorder says that it has sealed a capture or stopped recording.
     private static func statusChange(on link: BlueZGATTLink) async -> Bool? {
         var last: CaptureStatus?
-        if let value = try? await link.read(RecorderProfile.captureStatus) { last = try? CaptureStatus(wire: value) }
+        if let value = try? await link.read(RecorderProfile.captureStatus) {
+            last = try? CaptureStatus(wire: value)
+        }
         guard let values = try? await link.subscribe(RecorderProfile.captureStatus) else {
             // No notifications: the interval and the end of the link remain.
             try? await Task.sleep(for: .seconds(1 << 30))
@@ -184,7 +193,8 @@ actor RecorderLink {
             guard let status = try? CaptureStatus(wire: value) else { continue }
             let isNews =
                 last.map { old in
-                    status.sealedCaptures > old.sealedCaptures || status.storageGeneration != old.storageGeneration
+                    status.sealedCaptures > old.sealedCaptures
+                        || status.storageGeneration != old.storageGeneration
                         || (old.flags.contains(.recording) && !status.flags.contains(.recording))
                 } ?? true
             last = status
@@ -195,13 +205,13 @@ actor RecorderLink {
 
     private func rest(for delay: Duration) async -> LinkMachine.Outcome {
         let (clock, wakeup) = (context.clock, wakeup)
-        let isWanted = await firstOf([
+        let isWanted = await firstOf(
             { (try? await clock.sleep(for: delay)) == nil ? nil : false },
             {
                 await wakeup.wait()
                 return true
-            },
-        ])
+            }
+        )
         return isWanted == true ? .userActed : .rested
     }
 
@@ -223,15 +233,16 @@ actor RecorderLink {
     private func dropLinkUncancelled() async {
         guard link != nil else { return }
         let (clock, farewell) = (context.clock, Self.farewell)
-        await Task {
-            _ = await firstOf([
+        let farewells = Task {
+            _ = await firstOf(
                 {
                     await self.dropLink()
                     return true
                 },
-                { (try? await clock.sleep(for: farewell)) == nil ? nil : false },
-            ])
-        }.value
+                { (try? await clock.sleep(for: farewell)) == nil ? nil : false }
+            )
+        }
+        await farewells.value
         context.board.removeLink(serial)
     }
 
@@ -246,8 +257,8 @@ actor RecorderLink {
     private func show(_ step: LinkMachine.Step) {
         let (state, reason) = (machine.state, machine.reason)
         let now = context.now()
-        var nextTry: Date?
-        if case .rest(let delay) = step { nextTry = now.addingTimeInterval(delay / .seconds(1)) }
+        let nextTry: Date? =
+            if case .rest(let delay) = step { now.addingTimeInterval(delay / .seconds(1)) } else { nil }
         let address = address
         context.board.updateLink(serial) { link in
             link.state = state

@@ -47,7 +47,7 @@ package final class Wakeup: Sendable {
 }
 
 /// Runs all of `operations` and returns what the first to end returns; the others are cancelled and waited for.
-func firstOf<Value: Sendable>(_ operations: [@Sendable () async -> Value?]) async -> Value? {
+func firstOf<Value: Sendable>(_ operations: (@Sendable () async -> Value?)...) async -> Value? {
     await withTaskGroup(of: Value?.self) { group in
         for operation in operations { group.addTask { await operation() } }
         let first = await group.next() ?? nil

@@ -1,0 +1,79 @@
+import BlueZ
+import CaptureQueue
+import Cloud
+import DBus
+import EventLoop
+import HTTP
+
+// What the failures of the modules below mean to the user of the daemon.
+
+extension GatewayError {
+    init(_ error: BlueZError) {
+        switch error.code {
+        case .busGone: self.init(.noBus, error.message)
+        case .bluetoothdGone:
+            self.init(.notReady, error.message, hint: "Start it with: systemctl start bluetooth")
+        case .adapterGone: self.init(.notReady, error.message, hint: "Plug the adapter in again.")
+        case .adapterOff:
+            self.init(.notReady, error.message, hint: "Switch it on with: bluetoothctl power on")
+        case .timedOut, .authenticationTimedOut:
+            self.init(.timeout, error.message, hint: "Keep the recorder near and awake, and try again.")
+        case .cancelled: self.init(.cancelled, "cancelled")
+        case .pairingDeclined: self.init(.refused, "the pairing was refused here")
+        case .authenticationFailed, .authenticationRejected, .authenticationCanceled:
+            self.init(
+                .refused, "the recorder did not accept the pairing (\(error.message))",
+                hint: "Is it in pairing mode, and was the number confirmed there too?")
+        case .connectFailed, .linkLost, .deviceGone:
+            self.init(
+                .refused, "the recorder could not be connected (\(error.message))",
+                hint: "Keep it near and awake; it may be connected to a phone.")
+        default: self.init(.refused, error.message)
+        }
+    }
+
+    init(_ error: QueueError) {
+        switch error.code {
+        case .alreadyInUse: self.init(.alreadyRunning, error.message, hint: error.hint)
+        case .notFound: self.init(.notFound, error.message, hint: error.hint)
+        default: self.init(.storage, error.message, hint: error.hint)
+        }
+    }
+
+    init(_ error: CloudError) {
+        switch error.outcome {
+        case .terminal(.credentialsRejected):
+            self.init(
+                .notLoggedIn, "the cloud does not accept this name and password",
+                hint: "Check both; nothing is tried again by itself.")
+        case .hold(.authRequired), .reauth:
+            self.init(.notLoggedIn, error.message, hint: error.hint ?? "Run celestiad login.")
+        default:
+            self.init(error.code == .storage ? .storage : .cloud, error.message, hint: error.hint)
+        }
+    }
+
+    init(_ error: DBusError) {
+        switch error.code {
+        case .cannotConnect, .disconnected:
+            self.init(
+                .noBus, error.message,
+                hint: "Is D-Bus running? Another bus can be named by [Bus] Address or CELESTIAD_BUS.")
+        case .nameTaken:
+            self.init(.alreadyRunning, error.message, hint: "Another celestiad runs on this bus.")
+        case .remote where error.name == DBusErrorName.accessDenied:
+            self.init(
+                .system, "the bus does not let us have our name: \(error.message)",
+                hint: "Install the policy file life.ccdw.Celestia1.conf and run as the user that it names.")
+        default: self.init(.system, error.message)
+        }
+    }
+
+    init(_ error: SystemError) {
+        self.init(.system, error.description)
+    }
+
+    init(_ error: HTTPError) {
+        self.init(.system, error.message)
+    }
+}

@@ -1,0 +1,284 @@
+package import BlueZ
+import CaptureQueue
+import DBus
+import EventLoop
+import FoundationEssentials
+import Recorder
+
+/// Whom to pair with, and how.
+package struct PairingOptions: Sendable {
+    /// A device's address or a recorder's serial number.
+    package var target: String
+    /// Fail when it is paired already, instead of doing nothing.
+    package var isFirstTime = false
+    /// Remove the bond that there is and make a new one.
+    package var repairs = false
+    /// Accept a pairing that does not prove who the recorder is.
+    package var allowsJustWorks = false
+
+    package init(target: String) {
+        self.target = target
+    }
+}
+
+/// The user as a pairing sees them.
+package protocol PairingUser: Sendable {
+    /// What is being done now: `searching`, `connecting`, `pairing`, `reading`.
+    func stage(_ stage: String) async
+
+    /// Asks and waits; returns `reject` when nobody answers. Must return promptly when its task is cancelled.
+    func answer(_ prompt: PairingPrompt) async -> PairingAnswer
+}
+
+/// What a pairing led to.
+package struct PairingOutcome: Sendable {
+    /// The recorder's serial number.
+    package let serial: String
+    /// Nothing was done: it was paired before.
+    package let wasPaired: Bool
+    /// `numeric_comparison`, `passkey`, `just_works`; nil where the bond was there before.
+    package let security: String?
+}
+
+/// Pairs one recorder: finds it, connects, pairs through our agent, learns who it is, and only then calls it ours. A
+/// pairing that does not come to that leaves no bond behind.
+struct PairingDriver: Sendable {
+    let context: LinkContext
+    let links: LinkSupervisor
+
+    private static let searchDeadline = Duration.seconds(30)
+    private static let connectAttempts = 3
+
+    func pair(_ options: PairingOptions, user: any PairingUser) async throws(GatewayError) -> PairingOutcome {
+        try await requireAdapter()
+        let (address, known) = try await resolve(options.target)
+        var device = try await find(address, user)
+        if device.isPaired == true {
+            guard !options.isFirstTime else {
+                throw GatewayError(.refused, "\(Self.name(device)) is paired already")
+            }
+            if let known, !options.repairs {
+                return PairingOutcome(serial: known.serial, wasPaired: true, security: nil)
+            }
+        }
+        if let known { await links.release(known.serial) }
+        let hadBond = device.isPaired == true && !options.repairs
+        do throws(GatewayError) {
+            if device.isPaired == true, options.repairs {
+                device = try await removeBond(of: device, address, user)
+            }
+            return try await bond(device, hadBond: hadBond, options, user)
+        } catch {
+            await undo(device, keepsBond: hadBond)
+            if let known { await links.supervise(known.serial, address: address) }
+            throw error
+        }
+    }
+
+    // MARK: Finding
+
+    /// Says what is missing, and what to do about it, before anything is tried.
+    func requireAdapter() async throws(GatewayError) {
+        guard await context.bluez.isReady else {
+            throw GatewayError(
+                .notReady, "bluetoothd is not running",
+                hint: "Start it with: systemctl start bluetooth (package bluez).")
+        }
+        let adapters = await context.bluez.adapters.filter { context.mayUse($0) }
+        guard !adapters.isEmpty else {
+            throw GatewayError(
+                .notReady,
+                context.configuration.adapter.map { "there is no Bluetooth adapter \($0)" }
+                    ?? "there is no Bluetooth adapter",
+                hint: "Plug one in; bluetoothctl list shows those that BlueZ knows.")
+        }
+        guard adapters.contains(where: { $0.isPowered != false }) else {
+            let isBlocked = adapters.contains { $0.powerState == "off-blocked" }
+            throw GatewayError(
+                .notReady, "the Bluetooth adapter is off",
+                hint: isBlocked
+                    ? "Unblock it with: rfkill unblock bluetooth" : "Switch it on with: bluetoothctl power on"
+            )
+        }
+    }
+
+    /// The address that is meant, and the recorder that is known by it.
+    private func resolve(_ target: String) async throws(GatewayError) -> (String, RecorderRecord?) {
+        let recorders: [RecorderRecord]
+        do throws(QueueError) {
+            recorders = try await context.queue.recorders()
+        } catch {
+            throw GatewayError(error)
+        }
+        if let address = DeviceAddress(target)?.description {
+            return (address, recorders.first { $0.pairedAt != nil && $0.bluetoothIdentity == address })
+        }
+        guard let known = recorders.first(where: { $0.serial == target }),
+            let address = known.bluetoothIdentity
+        else {
+            throw GatewayError(
+                .notFound,
+                "\(Terminal.printable(target)) is neither a Bluetooth address nor a known recorder",
+                hint: "celestiad scan shows the recorders in reach with their addresses.")
+        }
+        return (address, known.pairedAt == nil ? nil : known)
+    }
+
+    private func find(_ address: String, _ user: any PairingUser) async throws(GatewayError) -> Device {
+        if let device = await context.devices(address: address).first { return device }
+        await user.stage("searching")
+        let discovery = await context.bluez.discover(on: context.configuration.adapter)
+        defer { discovery.end() }
+        do throws(BlueZError) {
+            try await context.bluez.wait(
+                until: { bluez in bluez.devices.contains { $0.address?.uppercased() == address } },
+                what: "the recorder's advertisement", timeout: Self.searchDeadline)
+        } catch {
+            guard error.code == .timedOut else { throw GatewayError(error) }
+            throw GatewayError(
+                .notFound, "no device at \(address) was seen within \(Self.searchDeadline)",
+                hint: "Is it awake, near and not connected elsewhere? celestiad scan shows what is in reach.")
+        }
+        guard let device = await context.devices(address: address).first else {
+            throw GatewayError(.notReady, "the adapter that saw \(address) may not be used")
+        }
+        return device
+    }
+
+    private func removeBond(
+        of device: Device, _ address: String, _ user: any PairingUser
+    ) async throws(GatewayError) -> Device {
+        do throws(BlueZError) {
+            try await context.bluez.removeDevice(device.path)
+        } catch {
+            throw GatewayError(error)
+        }
+        return try await find(address, user)
+    }
+
+    // MARK: Bonding
+
+    private func bond(
+        _ device: Device, hadBond: Bool, _ options: PairingOptions, _ user: any PairingUser
+    ) async throws(GatewayError) -> PairingOutcome {
+        await user.stage("connecting")
+        let link = try await connect(device)
+        var security: String?
+        if !hadBond {
+            await user.stage("pairing")
+            security = try await pair(device, options, user)
+        }
+        await user.stage("reading")
+        let serial = try await introduce(link)
+        let address = await context.bluez.device(device.path)?.address ?? device.address ?? ""
+        context.log.notice("recorder \(serial): paired")
+        await links.supervise(serial, address: address)
+        return PairingOutcome(serial: serial, wasPaired: false, security: security)
+    }
+
+    private func connect(_ device: Device) async throws(GatewayError) -> Link {
+        var attempt = 1
+        while true {
+            do throws(BlueZError) {
+                return try await context.bluez.connect(device.path)
+            } catch {
+                guard error.isTransient, attempt < Self.connectAttempts else { throw GatewayError(error) }
+                attempt += 1
+                try? await context.clock.sleep(for: .seconds(attempt))
+            }
+        }
+    }
+
+    /// Pairs and says how: a pairing in which nobody was asked anything proves nothing.
+    private func pair(
+        _ device: Device, _ options: PairingOptions, _ user: any PairingUser
+    ) async throws(GatewayError) -> String {
+        let asked = AskedPrompt()
+        do throws(BlueZError) {
+            try await context.bluez.pair(device.path) { prompt in
+                asked.note(prompt)
+                if prompt == .justWorks, !options.allowsJustWorks { return .reject }
+                return await user.answer(prompt)
+            }
+        } catch {
+            if asked.security == "just_works", !options.allowsJustWorks { throw Self.justWorksRefused }
+            throw GatewayError(error)
+        }
+        let security = asked.security ?? "just_works"
+        guard security != "just_works" || options.allowsJustWorks else { throw Self.justWorksRefused }
+        return security
+    }
+
+    private static let justWorksRefused = GatewayError(
+        .refused,
+        "this device pairs by Just Works, which does not prove who it is: another device could be between",
+        hint: "If you are sure that nobody interferes, add --allow-just-works.")
+
+    /// Reads who it is, sets its clock, and stores it as paired.
+    private func introduce(_ link: Link) async throws(GatewayError) -> String {
+        do throws(BlueZError) {
+            try await context.bluez.waitServicesResolved(on: link, requiring: LinkContext.requiredServices)
+        } catch {
+            if error.code == .characteristicMissing {
+                throw GatewayError(.refused, "this is not a Celestia recorder: \(error.message)")
+            }
+            throw GatewayError(error)
+        }
+        let gatt = BlueZGATTLink(bluez: context.bluez, link: link)
+        let device = await context.bluez.device(link.device)
+        let journal = LinkJournal(context: context, deviceName: device?.name, address: device?.address)
+        let store = QueueCaptureStore(
+            queue: context.queue, targetHost: context.targetHost, policy: .never, now: context.now)
+        let session = context.session(
+            over: gatt, channel: await context.planes.channel(for: gatt), store: store,
+            ledger: FailureLedger(),
+            isIntroduction: true
+        ) { journal.note($0) }
+        let report = await journal.keep { await session.run() }
+        if let failure = report.failure { throw GatewayError(.refused, failure.message, hint: failure.hint) }
+        guard var update = journal.learned, !update.serial.isEmpty else {
+            throw GatewayError(.refused, "the device did not say who it is")
+        }
+        update.pairedAt = context.now()
+        do throws(QueueError) {
+            try await context.queue.record(update)
+        } catch {
+            throw GatewayError(error)
+        }
+        return update.serial
+    }
+
+    /// Leaves no half bond. Not cancelled with the pairing: it is what a cancelled pairing needs most.
+    private func undo(_ device: Device, keepsBond: Bool) async {
+        let bluez = context.bluez
+        let undoing = Task {
+            if !keepsBond, await bluez.device(device.path)?.isPaired == true {
+                try? await bluez.removeDevice(device.path)
+            } else {
+                try? await bluez.disconnect(device.path)
+            }
+        }
+        await undoing.value
+    }
+
+    private static func name(_ device: Device) -> String {
+        Terminal.printable(device.name ?? device.address ?? device.path.name)
+    }
+}
+
+/// Remembers what the user was asked.
+private final class AskedPrompt: Sendable {
+    private let last = Locked<String?>(nil)
+
+    var security: String? { last.withLock { $0 } }
+
+    func note(_ prompt: PairingPrompt) {
+        let security =
+            switch prompt {
+            case .confirm: "numeric_comparison"
+            case .enterPasskey, .display: "passkey"
+            case .justWorks: "just_works"
+            }
+        last.withLock { $0 = security }
+    }
+}

@@ -173,8 +173,8 @@ extension Gateway {
         try await PairingDriver(context: context, links: links).pair(options, user: user)
     }
 
-    /// Forgets a recorder and its bond; what it recorded stays in the queue.
-    package nonisolated func forget(_ serial: String) async throws(GatewayError) {
+    /// Forgets a recorder and its bond, with `unbind` in the cloud too; what it recorded stays in the queue.
+    package nonisolated func forget(_ serial: String, unbind: Bool) async throws(GatewayError) {
         do throws(QueueError) {
             guard let recorder = try await queue.recorder(serial), recorder.pairedAt != nil else {
                 throw QueueError(.notFound, "there is no paired recorder \(serial)")
@@ -218,6 +218,24 @@ extension Gateway {
             throw GatewayError(error)
         }
         log.notice("logged out")
+    }
+}
+
+/// The space of a file system.
+package struct DiskSpace: Sendable {
+    package let total: Int64
+    /// Free for this user.
+    package let free: Int64
+}
+
+extension Gateway {
+    /// The space where the queue is; nil when it cannot be told.
+    package nonisolated func diskSpace() -> DiskSpace? {
+        var info = statvfs()
+        guard statvfs(configuration.stateDirectory, &info) == 0 else { return nil }
+        return DiskSpace(
+            total: Int64(clamping: UInt64(info.f_blocks) * UInt64(info.f_frsize)),
+            free: Int64(clamping: UInt64(info.f_bavail) * UInt64(info.f_frsize)))
     }
 }
 

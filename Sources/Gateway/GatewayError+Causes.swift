@@ -1,5 +1,5 @@
 import BlueZ
-import CaptureQueue
+package import CaptureQueue
 import Cloud
 import DBus
 import EventLoop
@@ -32,7 +32,8 @@ extension GatewayError {
         }
     }
 
-    init(_ error: QueueError) {
+    /// What a failure of the queue means to the user.
+    package init(_ error: QueueError) {
         switch error.code {
         case .alreadyInUse: self.init(.alreadyRunning, error.message, hint: error.hint)
         case .notFound: self.init(.notFound, error.message, hint: error.hint)

@@ -21,13 +21,16 @@ package struct PairingOptions: Sendable {
     }
 }
 
+/// The user's answer, under a name that does not collide where Control is imported too.
+package typealias PromptAnswer = PairingAnswer
+
 /// The user as a pairing sees them.
 package protocol PairingUser: Sendable {
     /// What is being done now: `searching`, `connecting`, `pairing`, `reading`.
     func stage(_ stage: String) async
 
     /// Asks and waits; returns `reject` when nobody answers. Must return promptly when its task is cancelled.
-    func answer(_ prompt: PairingPrompt) async -> PairingAnswer
+    func answer(_ prompt: PairingPrompt) async -> PromptAnswer
 }
 
 /// What a pairing led to.

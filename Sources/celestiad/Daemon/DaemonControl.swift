@@ -1,0 +1,299 @@
+import BlueZ
+import CaptureQueue
+import Cloud
+import Control
+import DBus
+import FoundationEssentials
+import Gateway
+import HTTP
+
+/// The daemon as its D-Bus API offers it.
+struct DaemonControl: ControlModel {
+    let gateway: Gateway
+
+    func version() async -> VersionDocument {
+        VersionDocument(version: Version.number)
+    }
+
+    // MARK: Reading
+
+    func status() async throws(ControlError) -> StatusDocument {
+        do throws(QueueError) {
+            let now = Date()
+            let host = gateway.api.base.description
+            let recorders = try await recorderDocuments()
+            let counts = try await gateway.queue.counts()
+            let queue = QueueDocument(
+                counts, oldest: nil, nextTry: try await gateway.queue.nextUploadTime(host: host),
+                holds: try await gateway.queue.queueHolds(host: host))
+            let account = await accountDocument()
+            let adapters = await adapterDocuments()
+            let disk = gateway.diskSpace().map { DiskDocument(gateway.configuration, $0) }
+            return StatusDocument(
+                time: now, daemon: DaemonDocument(version: Version.number, startedAt: gateway.startedAt),
+                account: account, adapters: adapters, recorders: recorders, queue: queue, disk: disk,
+                transfers: gateway.board.transfers.map { TransferDocument($0) },
+                health: Health.items(
+                    account: account, adapters: adapters, hasBlueZ: await gateway.bluez.isReady,
+                    recorders: recorders, counts: counts, disk: disk, now: now))
+        } catch {
+            throw ControlError(GatewayError(error))
+        }
+    }
+
+    func recorders() async throws(ControlError) -> [RecorderDocument] {
+        do throws(QueueError) {
+            return try await recorderDocuments()
+        } catch {
+            throw ControlError(GatewayError(error))
+        }
+    }
+
+    private func recorderDocuments() async throws(QueueError) -> [RecorderDocument] {
+        let links = gateway.board.links
+        return try await gateway.queue.recorders()
+            .filter { $0.pairedAt != nil }
+            .map { RecorderDocument($0, link: links[$0.serial]) }
+            .sorted { $0.id < $1.id }
+    }
+
+    func recorder(_ id: String) async throws(ControlError) -> RecorderDocument {
+        let all = try await recorders()
+        if let exact = all.first(where: { $0.id == id || $0.address == id.uppercased() }) { return exact }
+        let matches = all.filter { !id.isEmpty && $0.id.hasPrefix(id) }
+        guard let match = matches.first else {
+            throw ControlError(
+                .notFound, "there is no paired recorder \(Terminal.printable(id))",
+                hint: "celestiad devices lists them")
+        }
+        guard matches.count == 1 else {
+            throw ControlError(
+                .invalidArgument, "\(Terminal.printable(id)) is the beginning of \(matches.count) ids",
+                hint: "type more of it: \(matches.map(\.id).joined(separator: ", "))")
+        }
+        return match
+    }
+
+    func sessions(_ query: SessionQuery) async throws(ControlError) -> Control.SessionPage {
+        var filter = SessionFilter.all
+        if let text = query.state {
+            guard let state = SessionState(rawValue: text) else {
+                throw ControlError(
+                    .invalidArgument, "there is no session state \(Terminal.printable(text))",
+                    hint: "the states are: \(SessionState.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            filter = .state(state)
+        }
+        do throws(QueueError) {
+            return try await page(query, filter)
+        } catch {
+            throw ControlError(GatewayError(error))
+        }
+    }
+
+    /// The queue pages by cursor; what is skipped is walked over, in large steps.
+    private func page(
+        _ query: SessionQuery, _ filter: SessionFilter
+    ) async throws(QueueError) -> Control.SessionPage {
+        var cursor: Int64?
+        var skip = max(0, query.offset)
+        var taken: [SessionDocument] = []
+        let limit = min(max(query.limit, 1), SessionQuery.maximumLimit)
+        repeat {
+            let page = try await gateway.queue.sessions(filter, before: cursor, limit: 1000)
+            let matching = page.sessions.filter {
+                query.recorder == nil || $0.session.recorderSerial == query.recorder
+            }
+            taken += matching.dropFirst(skip).prefix(limit - taken.count).map { SessionDocument($0) }
+            skip = max(0, skip - matching.count)
+            cursor = page.next
+        } while cursor != nil && taken.count < limit
+        let counts = try await gateway.queue.counts().sessions
+        let total: Int =
+            if case .state(let state) = filter { counts[state, default: 0] } else {
+                counts.values.reduce(0, +)
+            }
+        return Control.SessionPage(total: total, offset: query.offset, sessions: taken)
+    }
+
+    func session(_ id: String) async throws(ControlError) -> SessionDocument {
+        do throws(QueueError) {
+            let matches = try await gateway.queue.sessions(idPrefix: id)
+            guard let match = matches.first, let detail = try await gateway.queue.session(match) else {
+                throw QueueError(
+                    .notFound, "there is no session \(Terminal.printable(id))",
+                    hint: "celestiad sessions lists them")
+            }
+            guard matches.count == 1 || match.text == id else {
+                throw QueueError(
+                    .invalidInput, "more than one session begins with \(Terminal.printable(id))",
+                    hint: "type more of the id")
+            }
+            return SessionDocument(detail)
+        } catch {
+            throw ControlError(GatewayError(error))
+        }
+    }
+
+    // MARK: Doing
+
+    func scan(
+        for duration: Duration, report: @escaping @Sendable (ScanResultDocument) async -> Void
+    ) async throws(ControlError) {
+        do throws(GatewayError) {
+            try await gateway.scan(for: duration) { await report(ScanResultDocument($0, seenAt: Date())) }
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    func pair(
+        _ request: PairRequest, dialogue: any PairingDialogue
+    ) async throws(ControlError) -> PairResultDocument {
+        var options = PairingOptions(target: request.device)
+        options.isFirstTime = request.firstTime
+        options.repairs = request.repair
+        options.allowsJustWorks = request.allowJustWorks
+        let outcome: PairingOutcome
+        do throws(GatewayError) {
+            outcome = try await gateway.pair(options, user: DialogueUser(dialogue: dialogue))
+        } catch {
+            throw ControlError(error)
+        }
+        var recorder = try await recorder(outcome.serial)
+        recorder.security = outcome.security
+        return PairResultDocument(recorder: recorder, alreadyPaired: outcome.wasPaired)
+    }
+
+    func forget(_ id: String, unbind: Bool) async throws(ControlError) {
+        let serial = try await recorder(id).id
+        do throws(GatewayError) {
+            try await gateway.forget(serial, unbind: unbind)
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    func sync(recorder: String?) async throws(ControlError) {
+        var serial: String?
+        if let recorder { serial = try await self.recorder(recorder).id }
+        do throws(GatewayError) {
+            try await gateway.sync(serial)
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    func login(identifier: String, password: Password) async throws(ControlError) -> AccountDocument {
+        do throws(GatewayError) {
+            try await gateway.logIn(identifier: identifier, password: Secret(password.reveal()))
+        } catch {
+            throw ControlError(error)
+        }
+        return await accountDocument()
+    }
+
+    func logout() async throws(ControlError) {
+        do throws(GatewayError) {
+            try await gateway.logOut()
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    func changes() async -> AsyncStream<ChangeKind> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: ChangeKind.self, bufferingPolicy: .bufferingNewest(64))
+        let changes = gateway.board.changes()
+        // Ends with its reader: the board's stream ends when the task is cancelled.
+        let forwarding = Task {
+            for await change in changes { continuation.yield(ChangeKind(change)) }
+            continuation.finish()
+        }
+        continuation.onTermination = { _ in forwarding.cancel() }
+        return stream
+    }
+
+    // MARK: Parts of the status
+
+    private func accountDocument() async -> AccountDocument {
+        let host = gateway.api.base.description
+        let state = (try? await gateway.api.tokens.state()) ?? .authRequired(.unreadable)
+        switch state {
+        case .loggedOut:
+            return AccountDocument(state: "logged_out", host: host, action: "celestiad login")
+        case .valid(let user, let identifier, _, _):
+            return AccountDocument(state: "logged_in", name: user?.username ?? identifier, host: host)
+        case .authRequired(let reason):
+            return AccountDocument(
+                state: "expired", host: host, action: "\(reason.explanation); run celestiad login")
+        }
+    }
+
+    private func adapterDocuments() async -> [AdapterDocument] {
+        await gateway.bluez.adapters.map { AdapterDocument($0) }
+    }
+}
+
+extension AdapterDocument {
+    fileprivate init(_ adapter: Adapter) {
+        let isPowered = adapter.isPowered != false
+        let isBlocked = adapter.powerState == "off-blocked"
+        self.init(
+            name: adapter.path.name, address: adapter.address ?? "", powered: isPowered,
+            state: isBlocked
+                ? "blocked" : isPowered ? adapter.isDiscovering == true ? "scanning" : "idle" : "off",
+            reason: isBlocked ? "blocked by rfkill" : nil)
+    }
+}
+
+extension ScanResultDocument {
+    fileprivate init(_ seen: SeenRecorder, seenAt: Date) {
+        self.init(
+            address: seen.address, name: seen.name, rssi: seen.rssi, paired: seen.isPaired,
+            recorder: seen.serial,
+            seenAt: seenAt)
+    }
+}
+
+extension ChangeKind {
+    fileprivate init(_ change: GatewayChange) {
+        self =
+            switch change {
+            case .account: .account
+            case .adapters: .adapters
+            case .recorders: .recorders
+            case .sessions: .sessions
+            case .transfers: .transfers
+            }
+    }
+}
+
+extension DiskDocument {
+    fileprivate init(_ configuration: Configuration, _ space: DiskSpace) {
+        let reserve = max(
+            configuration.reservedMiB << 20, space.total / 100 * configuration.reservedPercent)
+        self.init(
+            path: configuration.stateDirectory, totalBytes: space.total, freeBytes: space.free,
+            reserveBytes: reserve, state: space.free <= reserve ? "low" : "ok")
+    }
+}
+
+extension ControlError {
+    /// What a failure of the daemon is to its caller.
+    init(_ error: GatewayError) {
+        let code: Code =
+            switch error.code {
+            case .configuration: .invalidArgument
+            case .noBus: .noBus
+            case .alreadyRunning: .busy
+            case .notFound: .notFound
+            case .notReady: .adapterUnavailable
+            case .timeout: .timeout
+            case .cancelled: .cancelled
+            case .notLoggedIn: .notLoggedIn
+            case .storage, .refused, .cloud, .system: .failed
+            }
+        self.init(code, error.message, hint: error.hint)
+    }
+}

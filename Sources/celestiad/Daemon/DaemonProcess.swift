@@ -1,0 +1,98 @@
+import BlueZ
+import CaptureQueue
+import Cloud
+import Control
+import DBus
+import EventLoop
+import Gateway
+import Glibc
+import HTTP
+
+/// The daemon as a process: from the configuration to the end by a signal.
+struct DaemonProcess: Sendable {
+    let configuration: Configuration
+    let log: Log
+    let service: ServiceManager
+    let loop: EventLoop
+
+    /// Runs until SIGTERM or SIGINT. Throws what keeps the daemon from working.
+    func run() async throws(GatewayError) {
+        do throws(HTTPError) {
+            try HTTPClient.globalSetUp()
+        } catch {
+            throw GatewayError(.system, error.message)
+        }
+        log.notice("celestiad \(Version.number) starts; state in \(configuration.stateDirectory)")
+        let gateway = try await Gateway.open(configuration, log: log)
+        let server = try await serve(gateway)
+        let failure = await withTaskGroup(of: GatewayError?.self) { group in
+            group.addTask { await self.run(gateway) }
+            group.addTask {
+                await server.serve()
+                return Task.isCancelled ? nil : GatewayError(.noBus, "the message bus went away")
+            }
+            group.addTask { await self.stopBySignal(gateway) }
+            group.addTask { await self.feedWatchdog(gateway) }
+            // The gateway's end is the daemon's; the others only help it along.
+            var failure: GatewayError?
+            if let first = await group.next() { failure = first }
+            gateway.stop()
+            group.cancelAll()
+            return failure
+        }
+        if let failure { throw failure }
+        log.notice("celestiad ends")
+    }
+
+    private func serve(_ gateway: Gateway) async throws(GatewayError) -> ControlServer {
+        let connection: Connection
+        do throws(DBusError) {
+            connection = try await Connection.open(configuration.busAddress, on: loop)
+        } catch {
+            throw GatewayError(.noBus, error.message)
+        }
+        let server = ControlServer(connection: connection, model: DaemonControl(gateway: gateway))
+        do throws(ControlError) {
+            try await server.start()
+        } catch {
+            throw GatewayError(
+                error.code == .busy ? .alreadyRunning : .system, error.message, hint: error.hint)
+        }
+        return server
+    }
+
+    private func run(_ gateway: Gateway) async -> GatewayError? {
+        do throws(GatewayError) {
+            try await gateway.run {
+                log.notice("ready")
+                service.ready()
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func stopBySignal(_ gateway: Gateway) async -> GatewayError? {
+        guard let signals = try? SignalSource.stream([SIGTERM, SIGINT], on: loop) else {
+            return GatewayError(.system, "signals cannot be received")
+        }
+        for await _ in signals {
+            log.notice("stopping: what is under way is finished")
+            service.stopping()
+            gateway.stop()
+        }
+        return nil
+    }
+
+    /// Pings while the event loop and the queue answer, not merely while time passes.
+    private func feedWatchdog(_ gateway: Gateway) async -> GatewayError? {
+        let interval = service.watchdogInterval ?? .seconds(1 << 30)
+        while (try? await Task.sleep(for: interval)) != nil {
+            _ = await gateway.bluez.isReady
+            _ = try? await gateway.queue.lastCheckpoint(host: gateway.api.base.description)
+            service.watchdog()
+        }
+        return nil
+    }
+}

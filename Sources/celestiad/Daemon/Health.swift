@@ -1,0 +1,127 @@
+import CaptureQueue
+import Control
+import FoundationEssentials
+
+/// What is wrong, and what to do about it. Pure.
+enum Health {
+    private static let lowBatteryPercent = 15
+    private static let lowStoragePercent: Int64 = 10
+
+    /// Worst first.
+    static func items(
+        account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
+        counts: QueueCounts, disk: DiskDocument?, now: Date
+    ) -> [HealthItem] {
+        var items = bluetooth(adapters, hasBlueZ) + self.account(account) + queue(counts)
+        for recorder in recorders { items += self.recorder(recorder) }
+        if let disk, disk.state != "ok" {
+            items.append(
+                HealthItem(
+                    code: "disk_low", severity: "error",
+                    text: "the disk of \(disk.path) is low on space: no more files are pulled",
+                    hint: "free some space; what the recorders hold stays there meanwhile"))
+        }
+        let order = ["error": 0, "warning": 1]
+        return items.enumerated()
+            .sorted {
+                (order[$0.element.severity, default: 2], $0.offset) < (
+                    order[$1.element.severity, default: 2], $1.offset
+                )
+            }
+            .map(\.element)
+    }
+
+    private static func bluetooth(_ adapters: [AdapterDocument], _ hasBlueZ: Bool) -> [HealthItem] {
+        guard hasBlueZ else {
+            return [
+                HealthItem(
+                    code: "bluetoothd_absent", severity: "error", text: "bluetoothd is not running",
+                    hint: "systemctl start bluetooth")
+            ]
+        }
+        guard !adapters.isEmpty else {
+            return [
+                HealthItem(
+                    code: "adapter_absent", severity: "error", text: "there is no Bluetooth adapter",
+                    hint: "plug one in; bluetoothctl list shows those that BlueZ knows")
+            ]
+        }
+        guard !adapters.contains(where: \.powered) else { return [] }
+        let isBlocked = adapters.contains { $0.state == "blocked" }
+        return [
+            HealthItem(
+                code: isBlocked ? "adapter_blocked" : "adapter_off", severity: "error",
+                text: isBlocked
+                    ? "the Bluetooth adapter is blocked by rfkill" : "the Bluetooth adapter is off",
+                hint: isBlocked ? "rfkill unblock bluetooth" : "bluetoothctl power on")
+        ]
+    }
+
+    private static func account(_ account: AccountDocument) -> [HealthItem] {
+        switch account.state {
+        case "logged_in": []
+        case "logged_out":
+            [
+                HealthItem(
+                    code: "logged_out", severity: "warning",
+                    text: "not logged in: files are kept here and not uploaded", hint: "celestiad login")
+            ]
+        default:
+            [
+                HealthItem(
+                    code: "login_expired", severity: "error", text: "the login is not valid any more",
+                    hint: account.action)
+            ]
+        }
+    }
+
+    private static func queue(_ counts: QueueCounts) -> [HealthItem] {
+        var items: [HealthItem] = []
+        if let failed = counts.sessions[.failedTerminal], failed > 0 {
+            items.append(
+                HealthItem(
+                    code: "sessions_failed", severity: "error",
+                    text: "\(failed) sessions cannot go on without you",
+                    hint: "celestiad sessions --state failed_terminal"))
+        }
+        if counts.ambiguous > 0 {
+            items.append(
+                HealthItem(
+                    code: "requests_ambiguous", severity: "info",
+                    text:
+                        "\(counts.ambiguous) requests to the cloud are of unknown outcome and are being looked up"
+                ))
+        }
+        return items
+    }
+
+    private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {
+        let name = recorder.name ?? recorder.id
+        var items: [HealthItem] = []
+        if recorder.link.state == "backing_off", recorder.link.nextTry == nil,
+            let reason = recorder.link.reason
+        {
+            items.append(
+                HealthItem(
+                    code: "recorder_needs_user", severity: "error", text: "\(name): \(reason)",
+                    hint: "celestiad pair --device \(recorder.id) --repair"))
+        }
+        if let battery = recorder.battery, battery.percent <= lowBatteryPercent {
+            items.append(
+                HealthItem(
+                    code: "battery_low", severity: "warning",
+                    text: "\(name): battery at \(battery.percent) %",
+                    hint: "charge the recorder"))
+        }
+        if let storage = recorder.storage, storage.totalBytes > 0,
+            storage.freeBytes * 100 / storage.totalBytes < lowStoragePercent
+        {
+            items.append(
+                HealthItem(
+                    code: "recorder_storage_low", severity: "warning",
+                    text: "\(name): its storage is nearly full",
+                    hint: "keep it near the hub, so that its files can be pulled"))
+        }
+        return items
+    }
+}

@@ -1,4 +1,5 @@
 import Control
+import Gateway
 
 /// `celestiad version`
 enum VersionVerb {
@@ -12,7 +13,7 @@ enum VersionVerb {
         } catch {
             daemon = nil  // the program's own version is an answer without a daemon too
         }
-        let document = VersionsDocument(program: ProgramVersion.current, daemon: daemon?.version)
+        let document = VersionsDocument(program: Version.number, daemon: daemon?.version)
         if invocation.wantsJSON {
             try invocation.console.printJSON(document)
         } else {
@@ -22,11 +23,6 @@ enum VersionVerb {
         }
         return .success
     }
-}
-
-/// The one place that says which version this is.
-enum ProgramVersion {
-    static let current = "0.1.0"
 }
 
 /// What `version --json` prints.

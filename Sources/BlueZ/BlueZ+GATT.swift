@@ -128,11 +128,15 @@ extension BlueZ {
             }
             try await callCharacteristic(path, "StartNotify", on: link)
             staleSessions.remove(path)
-            subscriptions[path]?.isActive = true
+            // The next link may have a subscription of its own by now.
+            if subscriptions[path]?.link == link { subscriptions[path]?.isActive = true }
             stateChanged()
         } catch {
-            for stream in subscriptions.removeValue(forKey: path)?.streams.values ?? [:].values {
-                stream.finish()
+            // bluetoothd may have begun what we no longer wait for.
+            if error.code == .cancelled || error.code == .timedOut { staleSessions.insert(path) }
+            if let subscription = subscriptions[path], subscription.link == link {
+                subscriptions[path] = nil
+                for stream in subscription.streams.values { stream.finish() }
             }
             stateChanged()
             throw error
@@ -168,10 +172,11 @@ extension BlueZ {
     /// Ends all subscriptions of a link before it is given up.
     func stopNotifications(on link: Link) async {
         let paths = subscriptions.filter { $0.value.link == link && $0.value.isActive }.map(\.key)
-        let isUsable = failure(of: .attributes(link)) == nil
+        let isUsable =
+            failure(of: .attributes(link)) == nil && !unanswered.contains { $0.isBelow(link.device) }
         endValues(of: link)
         guard isUsable else { return }
-        for path in paths where !unanswered.contains(path) {
+        for path in paths {
             let stopped = try? await callCharacteristic(
                 path, "StopNotify", on: link, timeout: configuration.deadlines.stopDiscovery)
             if stopped != nil { staleSessions.remove(path) }

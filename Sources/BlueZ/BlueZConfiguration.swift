@@ -2,7 +2,7 @@ package import DBus
 
 /// What the BlueZ client is told by its owner.
 package struct BlueZConfiguration: Sendable {
-    /// How long each operation may take. The defaults are those of ble.md section 6: longer than BlueZ's own.
+    /// How long each operation may take. The defaults are longer than BlueZ's own limits.
     package struct Deadlines: Sendable {
         package var connect = Duration.seconds(60)
         package var resolveServices = Duration.seconds(30)

@@ -44,7 +44,7 @@ package struct BlueZError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The device does not offer a required service or characteristic.
         case characteristicMissing
         /// bluetoothd never answered AcquireNotify: the device must be disconnected before anything else is asked
-        /// of it (ble.md 4.4, limit 4).
+        /// of it (bluez issues 1376 and 1383, mended in 5.84).
         case linkUnusable
         /// The device refused the L2CAP channel.
         case refused

@@ -2,7 +2,7 @@ internal import CBluetooth
 package import EventLoop
 import Glibc
 
-/// An LE credit-based channel (L2CAP CoC) to a connected device, as a byte stream (ble.md 4.10).
+/// An LE credit-based channel (L2CAP CoC) to a connected device, as a byte stream (l2cap-protocol(7)).
 package actor L2CAPSocket {
     /// Where a channel goes and how.
     package struct Endpoint: Sendable, Hashable {

@@ -21,6 +21,8 @@ package actor Gateway {
 
     private nonisolated let context: LinkContext
     private nonisolated let links: LinkSupervisor
+    /// What the uploads are doing.
+    package nonisolated let uploads: UploadSupervisor
     private nonisolated let http: HTTPClient
     private nonisolated let connection: Connection
     private nonisolated let loops: [EventLoop]
@@ -44,6 +46,11 @@ package actor Gateway {
         bluez = context.bluez
         connection = context.bluez.connection
         links = LinkSupervisor(context: context)
+        var settings = UploadConfiguration()
+        settings.parallelUploads = configuration.parallelUploads
+        settings.now = context.now
+        uploads = UploadSupervisor(
+            queue: context.queue, api: api, board: board, log: log, configuration: settings)
         startedAt = context.now()
     }
 
@@ -88,13 +95,16 @@ package actor Gateway {
         let failure = await withTaskGroup(of: GatewayError?.self) { group in
             group.addTask { await self.followBlueZ() }
             group.addTask { await self.endless { await self.links.run() } }
+            group.addTask { await self.runUploads() }
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask {
                 // Bluetooth may be absent for good: the service is ready all the same.
                 try? await self.bluez.waitUntilReady(timeout: .seconds(2))
                 await ready()
                 await self.shutdown.wait()
-                await self.finishWork()
+                // The uploads end when the request under way has; here only the limit of patience is kept.
+                self.uploads.stop()
+                try? await self.context.clock.sleep(for: Self.grace)
                 return nil
             }
             var failure: GatewayError?
@@ -125,6 +135,15 @@ package actor Gateway {
         }
     }
 
+    private nonisolated func runUploads() async -> GatewayError? {
+        do throws(QueueError) {
+            try await uploads.run()
+            return nil
+        } catch {
+            return GatewayError(error)
+        }
+    }
+
     /// Work that ends only by cancellation.
     private nonisolated func endless(_ work: () async -> Void) async -> GatewayError? {
         await work()
@@ -138,9 +157,6 @@ package actor Gateway {
             group.addTask { for await _ in await self.bluez.changes() { self.board.announce(.adapters) } }
             group.addTask { for await _ in await self.api.tokens.states() { self.board.announce(.account) } }
         }
-    }
-
-    private func finishWork() async {
     }
 
     private func close() async {
@@ -197,6 +213,7 @@ extension Gateway {
         guard await links.want(serial) || serial == nil else {
             throw GatewayError(.notFound, "there is no paired recorder \(serial ?? "")")
         }
+        await uploads.kick()
     }
 
     package nonisolated func logIn(identifier: String, password: Secret) async throws(GatewayError) {

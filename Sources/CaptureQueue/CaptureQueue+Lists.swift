@@ -68,13 +68,14 @@ extension CaptureQueue {
         let states = try database.all("SELECT state, count(*) FROM sessions GROUP BY state") {
             row throws(QueueError) in (try row.value(SessionState.self), try row.int())
         }
-        let bytes = try database.first("SELECT wanted_bytes, stored_bytes, unsent_bytes FROM tallies") {
-            row throws(QueueError) in (try row.int64(), try row.int64(), try row.int64())
-        }
+        let bytes = try database.first(
+            "SELECT wanted_bytes, stored_bytes, unsent_bytes, unsent_files FROM tallies"
+        ) { row throws(QueueError) in (try row.int64(), try row.int64(), try row.int64(), try row.int()) }
         let ambiguous = try database.number("SELECT count(*) FROM inflight WHERE is_ambiguous = 1")
         return QueueCounts(
             sessions: Dictionary(uniqueKeysWithValues: states), wantedBytes: bytes?.0 ?? 0,
-            storedBytes: bytes?.1 ?? 0, unsentBytes: bytes?.2 ?? 0, ambiguous: Int(clamping: ambiguous ?? 0))
+            storedBytes: bytes?.1 ?? 0, unsentBytes: bytes?.2 ?? 0,
+            unsentFiles: bytes?.3 ?? 0, ambiguous: Int(clamping: ambiguous ?? 0))
     }
 
     static func condition(_ filter: SessionFilter) -> String {

@@ -2,6 +2,8 @@ import FoundationEssentials
 
 /// What the queue found and put right when it was opened.
 package struct StartReport: Sendable, Equatable {
+    /// Whether the database was made by this start.
+    package var isNew = false
     /// Whether the last run ended in order.
     package var wasClean = true
     /// Sessions that were rebuilt from the spool because the database did not know them.

@@ -35,7 +35,8 @@ package actor CaptureQueue {
         try opened.markDirty()
         storage = opened
         do throws(QueueError) {
-            let report = try reconcile(wasClean: opened.wasClean)
+            var report = try reconcile(wasClean: opened.wasClean)
+            report.isNew = opened.isNew
             try releaseDueBytes()
             return report
         } catch {
@@ -126,6 +127,8 @@ final class Storage {
     let spool: Spool
     /// Whether the last run ended by `markClean`.
     let wasClean: Bool
+    /// Whether there was no database before.
+    let isNew: Bool
     // Held for its deinit: the directory is ours as long as this object lives.
     private let lock: InstanceLock
 
@@ -135,7 +138,7 @@ final class Storage {
         }
         let directory = try FileSystem.openDirectory(path)
         lock = try InstanceLock(directory: directory.raw)
-        try Self.prepareFile(directory.raw)
+        isNew = try Self.prepareFile(directory.raw)
         database = try Database(path: path + "/queue.db")
         try Schema.prepare(database)
         spool = try Spool(dataDirectory: directory.raw)
@@ -153,13 +156,15 @@ final class Storage {
     }
 
     /// Makes the database file with mode 0600 (SQLite would follow the umask) and refuses anything that is
-    /// no plain file. Never opens an existing one: closing it again would drop SQLite's locks.
-    private static func prepareFile(_ directory: Int32) throws(QueueError) {
+    /// no plain file. Never opens an existing one: closing it again would drop SQLite's locks. Returns whether there
+    /// was none.
+    private static func prepareFile(_ directory: Int32) throws(QueueError) -> Bool {
         if let status = try FileSystem.status(at: directory, "queue.db") {
             guard status.isRegular else { throw QueueError(.notWritable, "queue.db is not a plain file") }
-        } else {
-            _ = try FileSystem.open(at: directory, "queue.db", O_RDWR | O_CREAT | O_EXCL)
-            try FileSystem.sync(directory)
+            return false
         }
+        _ = try FileSystem.open(at: directory, "queue.db", O_RDWR | O_CREAT | O_EXCL)
+        try FileSystem.sync(directory)
+        return true
     }
 }

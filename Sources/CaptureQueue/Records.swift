@@ -298,6 +298,8 @@ package struct QueueCounts: Sendable, Equatable {
     /// Bytes in the spool, and those of them that the cloud has not confirmed.
     package let storedBytes: Int64
     package let unsentBytes: Int64
+    /// Files in the spool that the cloud has not confirmed.
+    package let unsentFiles: Int
     /// Requests whose outcome is not known.
     package let ambiguous: Int
 }

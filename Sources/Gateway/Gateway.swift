@@ -297,7 +297,9 @@ extension Gateway {
 
     /// Says what the start found that is out of the ordinary.
     private static func tell(_ report: StartReport, _ log: Log) {
-        if !report.wasClean { log.notice("the last run did not end in order; the queue was checked") }
+        if !report.wasClean, !report.isNew {
+            log.notice("the last run did not end in order; the queue was checked")
+        }
         if !report.adoptedSessions.isEmpty {
             log.warning("\(report.adoptedSessions.count) sessions were rebuilt from the spool")
         }

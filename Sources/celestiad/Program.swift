@@ -13,7 +13,6 @@ enum Program {
     ]
 
     static func main() async {
-        SignalSource.block([SIGINT, SIGTERM, SIGHUP])
         signal(SIGPIPE, SIG_IGN)
         exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }

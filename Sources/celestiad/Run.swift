@@ -49,7 +49,8 @@ enum RunVerb {
         guard fd >= 0 else {
             guard errno != ENOENT else { return nil }
             throw GatewayError(
-                .configuration, "the configuration file \(path) cannot be read: \(SystemError("open").description)",
+                .configuration,
+                "the configuration file \(path) cannot be read: \(SystemError("open").description)",
                 hint: "Make it readable for the user that celestiad runs as.")
         }
         let file = OwnedFD(fd)

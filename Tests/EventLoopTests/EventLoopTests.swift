@@ -93,6 +93,19 @@ import Testing
     }
 }
 
+@Suite struct SignalSourceTests {
+    @Test func signalsToTheProcessArriveAsASequence() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        var signals = try SignalSource.stream([SIGUSR2], on: loop).makeAsyncIterator()
+        // To the process: whichever thread gets it, the main thread that waits in sigsuspend included.
+        for _ in 0..<3 {
+            kill(getpid(), SIGUSR2)
+            #expect(await signals.next() == SIGUSR2)
+        }
+    }
+}
+
 @Suite struct ManualClockTests {
     @Test func anHourOfSleepPassesAtOnce() async throws {
         let clock = ManualClock()

@@ -143,6 +143,10 @@ actor RecorderLink {
         try check(report)
         let now = context.now()
         context.board.updateLink(serial) { $0.lastSyncAt = now }
+        if report.pulled + report.deleted > 0 {
+            context.log.info(
+                "recorder \(serial): \(report.pulled) files pulled, \(report.deleted) objects deleted there")
+        }
         return .synced(progressed: journal.hasProgressed)
     }
 
@@ -272,8 +276,6 @@ actor RecorderLink {
         switch outcome {
         case .failed(let failure): context.log.warning("recorder \(serial): \(failure.reason)")
         case .connected: context.log.info("recorder \(serial): connected")
-        case .synced(let progressed):
-            if progressed { context.log.info("recorder \(serial): everything is pulled") }
         default: break
         }
     }

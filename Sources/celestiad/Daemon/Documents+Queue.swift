@@ -114,7 +114,7 @@ extension QueueDocument {
             counts.sessions[state].map { StateCount(state: state.rawValue, sessions: $0, bytes: 0) }
         }
         self.init(
-            states: states, pendingAssets: 0, pendingBytes: counts.unsentBytes + counts.wantedBytes,
+            states: states, pendingAssets: counts.unsentFiles, pendingBytes: counts.unsentBytes,
             oldestPending: oldest, nextTry: nextTry,
             reason: holds.first.map { hold in
                 let detail = hold.detail.map { ": \($0)" } ?? ""

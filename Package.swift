@@ -82,6 +82,10 @@ let package = Package(
         tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
         tests("GatewayTests", ["Gateway", "EventLoop", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
         tests("ControlTests", ["celestiad", "Control", "DBus", "EventLoop"]),
+        tests("RecorderModelTests", ["RecorderModel", "ObjectTransfer", "Recorder"]),
+        tests(
+            "FakeBlueZTests",
+            ["FakeBlueZ", "RecorderModel", "ObjectTransfer", "Recorder", "DBus", "EventLoop", "celestia-recorder"]),
         tests("SystemTests", ["celestiad"]),
     ],
     swiftLanguageModes: [.v6]

@@ -183,7 +183,11 @@ extension FakeBlueZ {
 
     private func withdrawBattery(_ device: FakeDevice) {
         properties.remove(device.path, BlueZ.battery)
-        Task { await self.publish(device.path, [], beside: [self.deviceInterface(device)]) }
+        Task {
+            // By then the device may be gone, or connected again.
+            guard devices[device.path] === device, !device.isConnected else { return }
+            await publish(device.path, [], beside: [deviceInterface(device)])
+        }
     }
 
     // MARK: What happens to recorders

@@ -37,7 +37,9 @@ struct CaptureDescription: Sendable, Hashable, Codable {
     /// False: the recorder has not written the manifest (yet).
     var sealed: Bool?
 
-    init() {}
+    init(title: String) {
+        self.title = title
+    }
 
     /// Reads the file. Throws `captures` when it is not as described.
     init(file path: String, maximum: Int) throws(RecorderModelError) {

@@ -18,7 +18,6 @@ package struct CaptureFolder: Sendable, Hashable {
 
     struct Capture: Sendable, Hashable {
         let name: String
-        /// By name.
         let files: [File]
         let description: CaptureDescription
     }
@@ -37,59 +36,63 @@ package struct CaptureFolder: Sendable, Hashable {
     /// Looks at the folder; with `hashing`, also computes the SHA-256 of every file. Throws `captures` when the
     /// folder cannot be read, or a capture.json is not as described.
     package init(path: String, hashing: Bool = false) throws(RecorderModelError) {
-        let top = Self.lastComponent(of: path)
-        var loose: [String] = []
-        for name in try Self.entries(of: path) {
-            let entry = path + "/" + name
-            guard let status = Self.status(of: entry) else { continue }
-            if status.st_mode & S_IFMT == S_IFDIR {
-                try add(name, at: entry, try Self.entries(of: entry), hashing: hashing)
-            } else {
-                loose.append(name)
-            }
+        let names = try Self.entries(of: path)
+        let folders = names.filter { Self.kind(of: path + "/" + $0) == S_IFDIR }
+        guard !folders.isEmpty else {
+            try add(Self.lastComponent(of: path), at: path, names, hashing: hashing)
+            return
         }
-        if loose.contains(where: { MediaType(fileName: $0) != nil }) {
-            try add(top, at: path, loose, hashing: hashing)
-            captures.sort { $0.name < $1.name }
+        for name in folders {
+            let folder = path + "/" + name
+            try add(name, at: folder, try Self.entries(of: folder), hashing: hashing)
         }
     }
 
     private mutating func add(
         _ name: String, at path: String, _ names: [String], hashing: Bool
     ) throws(RecorderModelError) {
-        let description =
-            names.contains(Self.descriptionName)
-            ? try CaptureDescription(
+        var description = CaptureDescription(title: name)
+        if names.contains(Self.descriptionName) {
+            description = try CaptureDescription(
                 file: path + "/" + Self.descriptionName, maximum: Self.maximumDescription)
-            : CaptureDescription()
-        var files: [File] = []
-        for fileName in names where fileName != Self.descriptionName {
-            let file = path + "/" + fileName
-            let described = description.files?.first { $0.name == fileName }
-            guard let status = Self.status(of: file), status.st_mode & S_IFMT == S_IFREG else { continue }
-            guard let media = described?.media ?? MediaType(fileName: fileName) else {
-                remarks.append("\(file) is neither audio nor photo by its name")
-                continue
-            }
-            guard let size = UInt32(exactly: status.st_size) else {
-                remarks.append("\(file) is larger than an object can be (4 GiB - 1)")
-                continue
-            }
-            files.append(
-                File(
-                    name: fileName, path: file, kind: media.kind, mimeType: media.mimeType, size: size,
-                    modified: Int64(status.st_mtim.tv_sec),
-                    sha256: hashing ? try Self.sha256(of: file) : nil))
         }
-        for described in description.files ?? [] where !names.contains(described.name) {
-            throw RecorderModelError(
-                .captures, "\(path) has no file \(described.name), which its capture.json names")
+        let wanted =
+            description.files ?? names.filter { $0 != Self.descriptionName }.map { .init(name: $0) }
+        var files: [File] = []
+        for described in wanted {
+            guard names.contains(described.name), Self.kind(of: path + "/" + described.name) == S_IFREG else {
+                guard description.files != nil else { continue }
+                throw RecorderModelError(
+                    .captures, "\(path) has no file \(described.name), which its capture.json names")
+            }
+            guard !files.contains(where: { $0.name == described.name }) else {
+                throw RecorderModelError(.captures, "\(path): capture.json names \(described.name) twice")
+            }
+            if let file = try file(described, in: path, hashing: hashing) { files.append(file) }
         }
         guard !files.isEmpty else {
             remarks.append("\(path) holds no audio or photo")
             return
         }
         captures.append(Capture(name: name, files: files, description: description))
+    }
+
+    private mutating func file(
+        _ described: CaptureDescription.File, in folder: String, hashing: Bool
+    ) throws(RecorderModelError) -> File? {
+        let path = folder + "/" + described.name
+        guard let media = described.media else {
+            remarks.append("\(path) is neither audio nor photo by its name")
+            return nil
+        }
+        var status = stat()
+        guard stat(path, &status) == 0, let size = UInt32(exactly: status.st_size) else {
+            remarks.append("\(path) is larger than an object can be (4 GiB - 1)")
+            return nil
+        }
+        return File(
+            name: described.name, path: path, kind: media.kind, mimeType: media.mimeType, size: size,
+            modified: Int64(status.st_mtim.tv_sec), sha256: hashing ? try Self.sha256(of: path) : nil)
     }
 
     /// The names in a folder, sorted, without hidden ones.
@@ -106,12 +109,13 @@ package struct CaptureFolder: Sendable, Hashable {
             }
             if !name.hasPrefix(".") { names.append(name) }
         }
-        return names.sorted()
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    private static func status(of path: String) -> stat? {
+    /// The file type bits; links are not followed.
+    private static func kind(of path: String) -> mode_t? {
         var status = stat()
-        return stat(path, &status) == 0 ? status : nil
+        return lstat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
     }
 
     private static func lastComponent(of path: String) -> String {

@@ -29,6 +29,7 @@ struct ObjectStore: Sendable {
         self.state = state
         self.faults = faults
         generation = state.generation ?? Self.generation(of: folder)
+        self.state.generation = generation
         var nextID = max(Self.firstID, (state.objects.values.max() ?? 0) + 1)
         var position = 0
         for capture in folder.captures {
@@ -128,30 +129,20 @@ extension ObjectStore {
     private func manifest(of capture: CaptureFolder.Capture, _ files: [Manifest.File]) -> Manifest {
         let description = capture.description
         let first = capture.files.map(\.modified).min() ?? 0
-        let duration = description.durationMs ?? capture.files.map(\.durationMs).max() ?? 0
         let captureID = description.captureId ?? derivedUUID("\(serial)/\(capture.name)")
         let started = description.startedAt ?? CivilDate(unixSeconds: first).text
         guard let startedAt = Timestamp(started) else { fatalError("\(started) was checked to be a time") }
         return Manifest(
             captureID: captureID, title: description.title, startedAt: startedAt,
-            endedAt: description.endedAt.flatMap { Timestamp($0) }, durationMs: duration, files: files,
-            events: events(of: capture, captureID, files, first: first, duration: duration))
+            endedAt: description.endedAt.flatMap { Timestamp($0) }, durationMs: description.durationMs ?? 0,
+            files: files,
+            events: events(of: capture, captureID, files))
     }
 
-    /// The described events; without a description, one for each photo at the time of its file.
     private func events(
-        of capture: CaptureFolder.Capture, _ captureID: String, _ files: [Manifest.File], first: Int64,
-        duration: Int64
+        of capture: CaptureFolder.Capture, _ captureID: String, _ files: [Manifest.File]
     ) -> [Manifest.Event] {
-        guard let described = capture.description.events else {
-            return zip(capture.files, files).filter { $0.0.kind == .photo }.enumerated().map { index, pair in
-                Manifest.Event(
-                    id: derivedUUID("\(captureID) \(index)"),
-                    relativeTimeMs: min(max(0, (pair.0.modified - first) * 1000), max(0, duration)),
-                    kind: .photo, objectID: pair.1.objectID)
-            }
-        }
-        return described.enumerated().map { index, event in
+        (capture.description.events ?? []).enumerated().map { index, event in
             let position = capture.files.firstIndex { $0.name == event.file }
             return Manifest.Event(
                 id: event.id ?? derivedUUID("\(captureID) \(index)"), relativeTimeMs: event.relativeTimeMs,

@@ -24,6 +24,10 @@ package struct WriteReply: Sendable, Hashable {
     package var early: [RecorderOutput] = []
     /// To be sent after the write is answered.
     package var late: [RecorderOutput] = []
+
+    package init(early: [RecorderOutput] = [], late: [RecorderOutput] = []) {
+        (self.early, self.late) = (early, late)
+    }
 }
 
 /// What the recorder has to send on a data plane.

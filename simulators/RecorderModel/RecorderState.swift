@@ -3,7 +3,7 @@ internal import Glibc
 
 /// What a recorder keeps over a restart of the simulator.
 package struct RecorderState: Sendable, Hashable, Codable {
-    /// The storage generation; nil until the recorder was formatted, when it follows from the files.
+    /// The storage generation; nil before the first start, which derives it from the files.
     package var generation: UInt32?
     /// The object of each file ("capture/file") and manifest ("capture/") that was ever served.
     package var objects: [String: UInt64] = [:]

@@ -191,6 +191,8 @@ import Testing
                 await clock.waitForSleepers()
                 clock.advance(by: .milliseconds(2500))
             }
+            // The last sample was taken, too.
+            await clock.waitForSleepers()
         }
         for _ in 0..<4 {
             await clock.waitForSleepers()

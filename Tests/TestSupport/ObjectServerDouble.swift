@@ -46,7 +46,9 @@ package actor ObjectServerDouble: GATTLink {
         actions: [.read, .delete, .calculateChecksum, .abort], lists: [.goTo])
     package var hasDirectory = true
     /// Characteristics that the device does not have.
-    package var missing: Set<GATTCharacteristicID> = []
+    package var missing: Set<GATTCharacteristicID> = [ObjectTransferService.lastModified]
+    /// An object that has these bytes from the moment when it is selected.
+    package var growsWhenSelected: (ObjectID, [UInt8])?
     package var values: [GATTCharacteristicID: [UInt8]] = [:]
     package private(set) var objects: [Object] = []
     /// Every request to a control point, and every read of a characteristic, in order.
@@ -148,8 +150,8 @@ package actor ObjectServerDouble: GATTLink {
         case ObjectTransferService.objectSize:
             let size = UInt32(object.bytes.count)
             return ObjectSize(current: size, allocated: size).wire
-        case ObjectTransferService.firstCreated where object.metadata.created != nil:
-            return object.metadata.created?.wire ?? []
+        case ObjectTransferService.firstCreated:
+            return object.metadata.created?.wire ?? [UInt8](repeating: 0, count: 7)
         case ObjectTransferService.objectProperties: return (object.metadata.properties ?? []).wire
         default: throw ObjectTransferError(.characteristicMissing, "no \(characteristic)")
         }
@@ -217,6 +219,7 @@ extension ObjectServerDouble {
         func go(to id: ObjectID?, _ otherwise: ObjectListResult) -> ObjectListResponse {
             guard let id else { return ObjectListResponse(to: request.opcode, otherwise) }
             current = id
+            if let (grown, bytes) = growsWhenSelected, grown == id { replace(id.value, bytes) }
             return ObjectListResponse(to: request.opcode, .success)
         }
         switch request {

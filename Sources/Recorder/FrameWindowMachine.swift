@@ -16,19 +16,21 @@ struct FrameWindowMachine {
 
     /// bluetoothd drops what does not fit in its socket queue of about 167 frames; this stays far below.
     static let maximumCredits: UInt16 = 64
-    /// Credits are topped up in lots, as each top-up costs a round trip.
-    static let creditLot: UInt16 = 16
     /// Restarts in a row that bring nothing before the window is given up.
     static let maximumFruitlessRestarts = 8
 
     private let end: UInt64
     private(set) var expected: UInt32
+    /// Frames that may be on their way: fewer after each loss, one more with each top-up.
+    private(set) var allowance: UInt16
     private var outstanding: UInt16 = 0
     private var staleBudget: UInt16 = 0
     private var fruitlessRestarts = 0
 
-    init(offset: UInt32, length: UInt32) {
+    /// A window that goes on with the allowance of the one before.
+    init(offset: UInt32, length: UInt32, allowance: UInt16 = maximumCredits) {
         expected = offset
+        self.allowance = allowance
         end = UInt64(offset) + UInt64(length)
     }
 
@@ -38,9 +40,8 @@ struct FrameWindowMachine {
     mutating func start() -> ObjectDataControl {
         // Frames of the start before may still be on their way; no more than it had credits for.
         staleBudget = outstanding
-        outstanding = Self.maximumCredits
-        return .start(
-            offset: expected, length: UInt32(end - UInt64(expected)), credits: Self.maximumCredits)
+        outstanding = allowance
+        return .start(offset: expected, length: UInt32(end - UInt64(expected)), credits: allowance)
     }
 
     mutating func frame(offset: UInt32, count: Int) -> Action {
@@ -68,16 +69,18 @@ struct FrameWindowMachine {
         restart()
     }
 
-    /// The credits to give now, if it is time.
+    /// The credits to give now, if it is time: in lots, as each top-up costs a round trip.
     mutating func credit() -> ObjectDataControl? {
-        let missing = Self.maximumCredits - outstanding
-        guard !isComplete, missing >= Self.creditLot else { return nil }
-        outstanding = Self.maximumCredits
-        return .credit(missing)
+        guard !isComplete, outstanding <= allowance - allowance / 4 else { return nil }
+        allowance = min(allowance + 1, Self.maximumCredits)
+        defer { outstanding = allowance }
+        return .credit(allowance - outstanding)
     }
 
     private mutating func restart() -> Action {
         fruitlessRestarts += 1
+        // Sending the same frames in the same rhythm again could lose the same one again.
+        allowance = max(1, fruitlessRestarts > 1 ? allowance / 2 : allowance - allowance / 4)
         guard fruitlessRestarts <= Self.maximumFruitlessRestarts else {
             return .fail(ObjectTransferError(.stalled, "the data is lost again and again at \(expected)"))
         }

@@ -23,6 +23,7 @@ package actor NotificationDataChannel: DataChannel {
 
     private var source: (any FrameSource)?
     private var window: FrameWindowMachine?
+    private var allowance = FrameWindowMachine.maximumCredits
     private var framesSeen = 0
     private var isRestarting = false
     private var isStoring = false
@@ -48,10 +49,13 @@ package actor NotificationDataChannel: DataChannel {
         offset: UInt32, length: UInt32, into sink: @escaping ByteSink
     ) async throws(ObjectTransferError) {
         guard let source else { throw ObjectTransferError(.channel, "the notifications are not open") }
-        var machine = FrameWindowMachine(offset: offset, length: length)
+        var machine = FrameWindowMachine(offset: offset, length: length, allowance: allowance)
         let start = machine.start()
         window = machine
-        defer { window = nil }
+        defer {
+            allowance = window?.allowance ?? allowance
+            window = nil
+        }
         try await send(start)
         let result = await withTaskGroup(of: Result<Void, ObjectTransferError>?.self) { group in
             group.addTask {

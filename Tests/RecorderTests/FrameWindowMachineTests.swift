@@ -18,7 +18,7 @@ import Testing
         _ = window.start()
         #expect(window.frame(offset: 0, count: 10) == .accept)
         #expect(window.frame(offset: 20, count: 10) == .restart)
-        #expect(window.start() == .start(offset: 10, length: 990, credits: 64))
+        #expect(window.start() == .start(offset: 10, length: 990, credits: 48))
         // Still from the first start.
         #expect(window.frame(offset: 30, count: 10) == .ignore)
         #expect(window.frame(offset: 10, count: 10) == .accept)
@@ -48,6 +48,20 @@ import Testing
         _ = window.frame(offset: 15, count: 1)
         #expect(window.credit() == .credit(16))
         #expect(window.credit() == nil)
+    }
+
+    @Test func lossesLowerTheAllowanceAndSuccessRaisesIt() {
+        var window = FrameWindowMachine(offset: 0, length: 1000)
+        var credits: [UInt16] = []
+        for _ in 0..<8 {
+            if case .start(_, _, let count) = window.start() { credits.append(count) }
+            _ = window.silence()
+        }
+        #expect(credits == [64, 48, 24, 12, 6, 3, 1, 1])
+        _ = window.start()
+        #expect(window.frame(offset: 0, count: 1) == .accept)
+        #expect(window.credit() == .credit(2))
+        #expect(window.allowance == 2)
     }
 
     @Test func fruitlessRestartsEnd() {

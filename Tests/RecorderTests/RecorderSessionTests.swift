@@ -164,13 +164,13 @@ import Testing
         #expect(report.ledger.isDeferred(Self.key(0x100)))
     }
 
-    @Test(arguments: [3, 10, 25])
+    @Test(arguments: [4, 7, 25])
     func lostNotificationsAreReadAgain(every: Int) async {
         let bytes = Self.content(20_000)
         await prepare([bytes])
         await server.configure { $0.faults.losesEvery = every }
         let report = await link(.notifications, window: 8192)
-        #expect(report.failure == nil)
+        #expect(report.failure == nil && log.skipped.isEmpty, "\(log.problems)")
         #expect(await store.finished[Self.key(0x100)] == bytes)
         #expect(await store.appends[Self.key(0x100)] == bytes.count)
     }

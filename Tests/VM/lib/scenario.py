@@ -1,0 +1,73 @@
+"""What a scenario written in Python says. Everything waits on a condition; a condition has a generous deadline."""
+
+import sys
+import time
+
+import dbus
+import dbus.mainloop.glib
+from gi.repository import GLib
+
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+DEADLINE = 60
+
+
+def note(text):
+    print(f"{time.monotonic():.2f} {text}", flush=True)
+
+
+def fail(text):
+    note(f"not so: {text}")
+    sys.exit(1)
+
+
+def expect(what, condition):
+    """Fails the scenario unless the condition holds."""
+    if not condition:
+        fail(what)
+    note(what)
+
+
+def expect_equal(what, expected, actual):
+    if expected != actual:
+        fail(f"{what}: expected {expected!r}, found {actual!r}")
+    note(what)
+
+
+def wait_until(what, condition, seconds=DEADLINE):
+    """Serves the main loop until the condition is true, and returns its value; past the deadline the scenario fails."""
+    end = time.monotonic() + seconds
+    context = GLib.MainContext.default()
+    # A condition may change without an event of this loop (a file, a process): look again ten times a second.
+    tick = GLib.timeout_add(100, lambda: True)
+    try:
+        while True:
+            value = condition()
+            if value:
+                note(what)
+                return value
+            if time.monotonic() > end:
+                fail(f"{what} (waited {seconds} s)")
+            context.iteration(True)
+    finally:
+        GLib.source_remove(tick)
+
+
+class Call:
+    """A D-Bus call under way, so that an agent of ours can be asked meanwhile."""
+
+    def __init__(self, method, *arguments, timeout=DEADLINE, **options):
+        self.done, self.error = False, None
+        method(*arguments, timeout=timeout, reply_handler=self.reply, error_handler=self.refuse, **options)
+
+    def reply(self, *values):
+        self.values, self.done = values, True
+
+    def refuse(self, error):
+        self.error, self.done = error, True
+
+    def finish(self, what):
+        """Waits for the reply; an error fails the scenario."""
+        wait_until(f"{what}: answered", lambda: self.done, DEADLINE + 5)
+        if self.error:
+            fail(f"{what}: {self.error.get_dbus_name()}: {self.error.get_dbus_message()}")
+        return self.values[0] if self.values else None

@@ -13,6 +13,8 @@ extension FakeBlueZ {
 
     func publishServices(_ device: FakeDevice) async {
         for service in AttributeHandles.services {
+            // The link, and with it the services, may go between two of them.
+            guard device.hasServices else { return }
             await publish(
                 AttributeHandles.servicePath(device.path, service.handle), [serviceInterface(service, device)]
             )

@@ -44,7 +44,7 @@ package struct DeviceBinding: Sendable, Equatable, Encodable {
     package let freeStorageMB: Int?
     package let totalStorageMB: Int?
 
-    /// Values outside their range are left out (C-28). Storage is in MB of 1 000 000 bytes, rounded down.
+    /// Values outside their range are left out (C-28). An "MB" of storage is a MiB, the unit in which recorders report it.
     package init(
         name: String, peripheralUUID: String, hardwareMAC: String? = nil, firmwareVersion: String? = nil,
         batteryLevel: Int? = nil, freeStorageMB: Int? = nil, totalStorageMB: Int? = nil
@@ -68,7 +68,7 @@ package struct DeviceUpdate: Sendable, Equatable, Encodable {
     package let freeStorageMB: Int?
     package let totalStorageMB: Int?
 
-    /// Values outside their range are left out (C-28). Storage is in MB of 1 000 000 bytes, rounded down.
+    /// Values outside their range are left out (C-28). An "MB" of storage is a MiB, the unit in which recorders report it.
     package init(
         name: String? = nil, batteryLevel: Int? = nil, isConnected: Bool? = nil,
         firmwareVersion: String? = nil, freeStorageMB: Int? = nil, totalStorageMB: Int? = nil

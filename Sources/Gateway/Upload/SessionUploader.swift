@@ -120,7 +120,7 @@ struct SessionUploader: Sendable {
             )
         case .afterOthers:
             return UploadEnd(
-                .hold(.quota, required: bytes, brief: true),
+                .hold(.quota, required: bytes, lasting: .seconds(60)),
                 "other files that are on their way use up what the account has left", asset: asset.id)
         }
     }

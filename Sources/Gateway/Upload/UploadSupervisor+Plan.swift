@@ -85,6 +85,6 @@ extension UploadSupervisor {
             log.warning("uploads: \(error)")
         }
         pausedUntil = configuration.monotonic().advanced(by: .seconds(30))
-        wake.ring()
+        wake.raise()
     }
 }

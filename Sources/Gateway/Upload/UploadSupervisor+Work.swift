@@ -13,7 +13,7 @@ extension UploadSupervisor {
         case .releaseBytes:
             do throws(QueueError) { try await queue.releaseDueBytes() } catch { await note(error) }
         }
-        wake.ring()
+        wake.raise()
     }
 
     // MARK: Sessions
@@ -43,12 +43,13 @@ extension UploadSupervisor {
             log.info("session \(id): all of it is in the cloud, verified")
         case .stopped: try await queue.suspendUpload(id)
         case .retry(let after): try await retry(session, end, after)
-        case .hold(let reason, let required, let isBrief):
+        case .hold(let reason, let required, let lasting):
             log.warning("session \(id) waits (\(reason.rawValue)): \(end.message)")
             try await queue.hold(
                 id, reason, detail: end.message,
-                until: isBrief ? configuration.now().addingTimeInterval(60) : nil, requiredBytes: required)
-            if reason == .quota, !isBrief {
+                until: lasting.map { configuration.now().addingTimeInterval($0 / .seconds(1)) },
+                requiredBytes: required)
+            if reason == .quota, lasting == nil {
                 quotaProbes.wait(from: configuration.monotonic(), within: configuration.quotaProbe)
             }
         case .shut(let reason):

@@ -35,7 +35,7 @@ package actor UploadSupervisor {
 
     let context: UploadContext
     let log: Log
-    nonisolated let wake = WakeSignal()
+    nonisolated let wake = Wakeup()
     var random: any RandomNumberGenerator & Sendable
     var gate = HostGate()
     var isLoggedIn = false
@@ -80,15 +80,20 @@ package actor UploadSupervisor {
         let queueChanges = await queue.changes()
         let tokenStates = await api.tokens.states()
         await withDiscardingTaskGroup { group in
-            group.addTask { for await _ in queueChanges { self.wake.ring() } }
+            group.addTask { for await _ in queueChanges { self.wake.raise() } }
             group.addTask { for await state in tokenStates { await self.noteLogin(state) } }
             while !isFinished {
                 for work in await plan() { group.addTask { await self.perform(work) } }
-                await wake.wait(atMost: await timeToNextPlan(), sleep: configuration.sleep)
+                await rest(await timeToNextPlan())
             }
             group.cancelAll()
         }
         if let broken { throw broken }
+    }
+
+    private func rest(_ time: Duration) async {
+        let sleep = configuration.sleep
+        _ = await firstOf({ await self.wake.wait() }, { try? await sleep(time) })
     }
 
     private var isFinished: Bool {
@@ -99,7 +104,7 @@ package actor UploadSupervisor {
     /// take too long: every session is put down all the same.
     package nonisolated func stop() {
         context.beginStopping()
-        wake.ring()
+        wake.raise()
     }
 
     /// The user asks for it, or the network is back: whatever waits for a time is tried now.
@@ -114,7 +119,7 @@ package actor UploadSupervisor {
         } catch {
             log.warning("uploads: the schedule could not be cleared: \(error)")
         }
-        wake.ring()
+        wake.raise()
     }
 
     package func status() -> UploadStatus {
@@ -158,7 +163,7 @@ package actor UploadSupervisor {
             isLoggedIn = false
             await shut(.authRequired, reason.explanation)
         }
-        wake.ring()
+        wake.raise()
     }
 
     /// Failed sessions wait for their time; holds are somebody else's to lift.

@@ -10,8 +10,9 @@ package struct UploadEnd: Sendable, Equatable {
         case stopped
         /// Another attempt later; the server may have said when.
         case retry(after: Duration?)
-        /// The session waits; `required` bytes must be free for a quota hold. `brief` holds end by themselves.
-        case hold(QueueHoldReason, required: Int64? = nil, brief: Bool = false)
+        /// The session waits; `required` bytes must be free for a quota hold. A `lasting` one
+        /// ends by itself.
+        case hold(QueueHoldReason, required: Int64? = nil, lasting: Duration? = nil)
         /// Nothing at all can be sent to the host now.
         case shut(HostGate.Reason)
         /// The queue has stored what happened: a damaged file, other bytes on the server.
@@ -74,6 +75,9 @@ extension UploadEnd.Kind {
     /// How long an attempt rests that the account is not allowed to make: somebody has to change that first.
     private static let forbiddenRest = Duration.seconds(15 * 60)
 
+    /// A gateway may be set up anew any day.
+    private static let gatewayRest = Duration.seconds(6 * 60 * 60)
+
     /// What a failed call means where no special rule applies. No failure of a call is terminal for a session: only a
     /// lost or damaged file, a revoked account or a wrong host is, and the queue itself knows those (F-19).
     package init(_ failure: UploadFailure) {
@@ -92,7 +96,7 @@ extension UploadEnd.Kind {
                 case .clockUnsynced: .shut(.clockUnsynced)
                 case .tlsUntrusted: .shut(.tlsUntrusted)
                 case .forbidden: .retry(after: Self.forbiddenRest)
-                case .gatewayLimit: .hold(.rejected)
+                case .gatewayLimit: .hold(.rejected, lasting: Self.gatewayRest)
                 }
             }
     }

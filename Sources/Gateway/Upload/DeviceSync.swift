@@ -1,0 +1,176 @@
+package import CaptureQueue
+package import Cloud
+
+/// Keeps the account's record of each paired recorder up to date. Never in the way of uploads: what fails is dropped.
+package actor DeviceSync {
+    private let queue: CaptureQueue
+    private let api: CelestiaAPI
+    private let board: Board
+    private let log: Log
+    private let configuration: UploadConfiguration
+    private let spacing: Duration
+    private nonisolated let wake = Wakeup()
+    private var machines: [String: DeviceSyncMachine] = [:]
+    /// Unbound by the user since the start; not bound again until it is paired again.
+    private var unbound: Set<String> = []
+    private var isLoggedIn = false
+    private var random = SystemRandomNumberGenerator()
+
+    private var host: String { api.base.description }
+
+    /// `spacing` is the least time between two updates of one recorder.
+    package init(
+        queue: CaptureQueue, api: CelestiaAPI, board: Board, log: Log,
+        configuration: UploadConfiguration = UploadConfiguration(), spacing: Duration = .seconds(60)
+    ) {
+        self.queue = queue
+        self.api = api
+        self.board = board
+        self.log = log
+        self.configuration = configuration
+        self.spacing = spacing
+    }
+
+    /// Works until the task is cancelled.
+    package func run() async {
+        let queueChanges = await queue.changes()
+        let boardChanges = board.changes()
+        let tokenStates = await api.tokens.states()
+        await withDiscardingTaskGroup { group in
+            group.addTask { for await _ in queueChanges { self.wake.raise() } }
+            group.addTask {
+                for await change in boardChanges where change == .recorders { self.wake.raise() }
+            }
+            group.addTask { for await state in tokenStates { await self.noteLogin(state) } }
+            while !Task.isCancelled {
+                let wait = await syncAll()
+                await rest(wait)
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Removes the recorder from the account and forgets its id there. What it captured stays the user's, and what is
+    /// queued goes on being sent (C-29). A recorder that the account does not have counts as removed. Throws
+    /// `CloudError`; then nothing is forgotten.
+    package func unbind(_ serial: String) async throws(CloudError) {
+        unbound.insert(serial)
+        let id = try? await queue.recorder(serial)?.deviceIDs[host]
+        guard let id else { return }
+        do throws(CloudError) {
+            try await api.unbindDevice(id: id)
+        } catch {
+            unbound.remove(serial)
+            throw error
+        }
+        machines[serial] = nil
+        await store(serial, nil)
+        log.info("recorder \(serial): removed from the account")
+    }
+
+    private func rest(_ time: Duration) async {
+        let sleep = configuration.sleep
+        _ = await firstOf({ await self.wake.wait() }, { try? await sleep(time) })
+    }
+
+    private func noteLogin(_ state: TokenState) {
+        let wasLoggedIn = isLoggedIn
+        if case .valid = state { isLoggedIn = true } else { isLoggedIn = false }
+        if isLoggedIn, !wasLoggedIn {
+            for serial in Array(machines.keys) { machines[serial]?.hurry() }
+        }
+        wake.raise()
+    }
+
+    /// Brings every recorder up to date that may be now; returns how long nothing will be due.
+    private func syncAll() async -> Duration {
+        let longest = Duration.seconds(15 * 60)
+        guard isLoggedIn, let recorders = try? await queue.recorders() else { return longest }
+        let links = board.links
+        var next: ContinuousClock.Instant?
+        for recorder in recorders where recorder.pairedAt != nil && !unbound.contains(recorder.serial) {
+            let facts = DeviceSyncMachine.Facts(
+                recorder, isConnected: links[recorder.serial]?.state.isConnected ?? false)
+            if let due = await sync(recorder, facts) { next = min(next ?? due, due) }
+        }
+        for recorder in recorders where recorder.pairedAt == nil { unbound.remove(recorder.serial) }
+        guard let next else { return longest }
+        return max(.milliseconds(1), min(longest, configuration.monotonic().duration(to: next)))
+    }
+
+    /// Returns when there will be something to tell.
+    private func sync(
+        _ recorder: RecorderRecord, _ facts: DeviceSyncMachine.Facts
+    ) async -> ContinuousClock.Instant? {
+        let serial = recorder.serial
+        var machine = machines[serial] ?? DeviceSyncMachine(spacing: spacing)
+        var id = recorder.deviceIDs[host]
+        // At most: an update that finds the device gone, and its binding.
+        for _ in 0..<2 {
+            let now = configuration.monotonic()
+            switch machine.next(facts, id: id, at: now) {
+            case .rest(let until):
+                machines[serial] = machine
+                return until
+            case .bind:
+                let result = await attempt { () async throws(CloudError) in
+                    try await api.bindDevice(facts.binding(serial: serial))
+                }
+                switch result {
+                case .success(let device):
+                    machine.handle(.bound(facts), at: now)
+                    id = device.id
+                    await store(serial, device.id)
+                    log.info("recorder \(serial): bound to the account")
+                case .failure(let error): fail(&machine, error, serial)
+                }
+            case .update(let device, let update):
+                let result = await attempt { () async throws(CloudError) in
+                    try await api.updateDevice(id: device, update)
+                }
+                switch result {
+                case .success: machine.handle(.updated(facts), at: now)
+                case .failure(let error) where error.outcome == .reinit:
+                    machine.handle(.gone, at: now)
+                    id = nil
+                    await store(serial, nil)
+                case .failure(let error): fail(&machine, error, serial)
+                }
+            }
+        }
+        machines[serial] = machine
+        guard case .rest(let until) = machine.next(facts, id: id, at: configuration.monotonic()) else {
+            return configuration.monotonic()
+        }
+        return until
+    }
+
+    private func attempt<Value: Sendable>(
+        _ body: () async throws(CloudError) -> Value
+    ) async -> Result<Value, CloudError> {
+        do throws(CloudError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    private func fail(_ machine: inout DeviceSyncMachine, _ error: CloudError, _ serial: String) {
+        let backoff = configuration.retry.delay(failures: machine.failures + 1, using: &random)
+        if machine.failures == 0 { log.info("recorder \(serial): the account was not told: \(error)") }
+        machine.handle(.failed(backoff: backoff), at: configuration.monotonic())
+    }
+
+    private func store(_ serial: String, _ id: String?) async {
+        do throws(QueueError) {
+            try await queue.bind(recorder: serial, host: host, deviceID: id)
+        } catch {
+            log.warning("recorder \(serial): its id in the account could not be stored: \(error)")
+        }
+    }
+}
+
+extension LinkMachine.State {
+    fileprivate var isConnected: Bool {
+        switch self {
+        case .resolving, .syncing, .idle: true
+        case .absent, .seen, .connecting, .pairing, .backingOff: false
+        }
+    }
+}

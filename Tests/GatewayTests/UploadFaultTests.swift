@@ -1,0 +1,336 @@
+import CaptureQueue
+import Cloud
+import Foundation
+import HTTP
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+/// Answers that a real server, gateway or network can give, each with its right next step.
+@Suite(.serialized) struct UploadFaultTests {
+    /// C-21, C-65, C-56, C-61, C-5, C-3: the upload goes on and ends well.
+    @Test(arguments: [
+        #"[{"route":"uploadChunk","action":"expire_upload","nth":2}]"#,
+        #"[{"route":"completeChunkedUpload","action":"expire_upload"}]"#,
+        #"[{"route":"initializeChunkedUpload","action":"chunk_size","bytes":3000000}]"#,
+        #"[{"route":"uploadChunk","action":"short_count","always":true}]"#,
+        #"[{"route":"*","action":"status","status":429,"headers":{"Retry-After":"1"},"nth":2,"times":3}]"#,
+        #"[{"route":"uploadAsset","action":"html","status":200,"commit":true}]"#,
+        #"[{"route":"completeChunkedUpload","action":"html","status":502,"commit":true,"times":2}]"#,
+        #"[{"route":"uploadChunk","action":"html","status":413,"times":1}]"#,
+        #"[{"route":"uploadAsset","action":"html","status":413,"times":1}]"#,
+        #"[{"route":"upsertSession","action":"status","status":503,"commit":true,"times":2}]"#,
+        #"[{"route":"upsertSession","action":"truncated_body"}]"#,
+        #"[{"route":"uploadChunk","action":"reset_at","bytes":100000}]"#,
+        #"[{"route":"completeChunkedUpload","action":"status","status":404}]"#,
+        #"[{"route":"completeChunkedUpload","action":"drop_before_commit","times":5}]"#,
+    ]) func theUploadGoesOn(_ faults: String) async throws {
+        let fixture = try await UploadFixture()
+        try await fixture.cloud.addFaults(faults)
+        let ids = [
+            try await fixture.capture(1, sizes: [900_000, (16 << 20) + 1]),
+            try await fixture.capture(2, sizes: [600_000]),
+        ]
+        fixture.start()
+        try await fixture.untilImported(ids)
+        try await fixture.stop()
+        // A small file goes by the chunked route behind a gateway that refuses it.
+        try await fixture.expectCloud(
+            holds: ids, assets: 3, advice: !faults.contains(#"uploadAsset","action":"html","status":413"#))
+    }
+
+    @Test func anExpiredTokenIsRenewedInTheMiddle() async throws {
+        let fixture = try await UploadFixture()
+        let ids = [try await fixture.capture(1, sizes: [(16 << 20) + 1])]
+        try await fixture.cloud.addFaults(
+            #"[{"route":"uploadChunk","action":"delay_before","ms":300,"always":true}]"#)
+        fixture.start()
+        try await fixture.until(30, "the first chunk") {
+            try await fixture.queue.session(ids[0])?.summary.progress.uploadedBytes ?? 0 > 0
+        }
+        try await fixture.cloud.post("expire-tokens")
+        try await fixture.untilImported(ids)
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: ids, assets: 1)
+        #expect(try await fixture.cloud.state().requests["uploadChunk"]?.requests ?? 0 <= 4)
+    }
+
+    /// C-75: the large one is parked, smaller ones and other sessions go on; room frees it.
+    @Test func quotaParksOnlyWhatDoesNotFit() async throws {
+        let fixture = try await UploadFixture(["--quota", "1000000"])
+        let parked = try await fixture.capture(1, sizes: [2_000_000, 1000])
+        let free = try await fixture.capture(2, sizes: [3000])
+        fixture.start()
+        try await fixture.untilImported([free])
+        try await fixture.until(30, "the hold") { try await fixture.holds(parked) == [.quota] }
+        let hold = try #require(try await fixture.queue.session(parked)?.summary.holds.first)
+        #expect(hold.requiredBytes == 2_000_000)
+        #expect(try await fixture.queue.session(parked)?.summary.progress.uploadedAssets == 1)
+        try await fixture.cloud.post("quota", #"{"totalBytes": 10000000}"#)
+        await fixture.supervisor.kick()
+        try await fixture.untilImported([parked])
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: [parked, free], assets: 3)
+    }
+
+    /// The server's own 413, where it knows better than the quota that it told.
+    @Test func aRefusalForQuotaParksToo() async throws {
+        let fixture = try await UploadFixture()
+        let data = #"{"totalBytes":10,"usedBytes":5,"remainingBytes":5,"requiredBytes":77}"#
+        try await fixture.cloud.addFaults(
+            #"[{"route":"uploadAsset","action":"status","status":413,"data":\#(data)}]"#)
+        let id = try await fixture.capture(1, sizes: [1000])
+        fixture.start()
+        try await fixture.until(30, "the hold") { try await fixture.holds(id) == [.quota] }
+        #expect(try await fixture.state(id) == .queuedOffline)
+        await fixture.supervisor.kick()
+        try await fixture.untilImported([id])
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: [id], assets: 1)
+    }
+
+    /// C-55, C-70: other bytes at the server are never taken for ours.
+    @Test(arguments: [700, (16 << 20) + 1]) func wrongBytesAreAConflict(_ size: Int) async throws {
+        let fixture = try await UploadFixture()
+        try await fixture.cloud.addFaults(
+            #"[{"route":"*","action":"wrong_sha256","persist":true,"always":true}]"#)
+        let id = try await fixture.capture(1, sizes: [size])
+        fixture.start()
+        try await fixture.until(30, "the hold") { try await fixture.holds(id) == [.conflict] }
+        try await fixture.stop()
+        #expect(try await fixture.state(id) != .imported)
+        let asset = try #require(try await fixture.queue.session(id)?.assets.first)
+        #expect(asset.pullState == .stored)
+        #expect(asset.uploadState != .uploaded)
+    }
+
+    /// C-38: what was deleted in the cloud is not raised from the dead.
+    @Test func aTombstoneStopsTheSession() async throws {
+        var configuration = UploadFixture.quick
+        configuration.retry.retryAfterCap = .seconds(5)
+        let fixture = try await UploadFixture([], configuration)
+        try await fixture.cloud.addFaults(
+            #"[{"route":"getStorageQuota","action":"status","status":503,"headers":{"Retry-After":"3"},"times":2}]"#
+        )
+        let id = try await fixture.capture(1, sizes: [1000])
+        fixture.start()
+        try await fixture.until(30, "the first failure") { try await fixture.state(id) == .failedRetryable }
+        try await fixture.cloud.post("tombstone", #"{"clientId": "\#(id.text)"}"#)
+        try await fixture.until(30, "the hold") { try await fixture.holds(id) == [.remoteDeleted] }
+        try await fixture.stop()
+        #expect(try await fixture.queue.session(id)?.assets.first?.pullState == .stored)
+        #expect(try await fixture.cloud.state().sessions.first?.deletedAt != nil)
+        #expect(try await fixture.cloud.violations() == [])
+    }
+
+    /// C-32: another client changed title and events meanwhile; ours wins nothing that it did not change.
+    @Test func aChangeByOthersIsMerged() async throws {
+        let fixture = try await UploadFixture(["--quota", "10"])
+        let id = try await fixture.capture(1, sizes: [1000])
+        fixture.start()
+        try await fixture.until(30, "the hold") { try await fixture.holds(id) == [.quota] }
+        let session = try #require(try await fixture.queue.session(id)?.summary.session)
+        _ = try await fixture.api.upsertSession(
+            SessionUpsert(
+                clientId: id.text, title: "Renamed on the phone",
+                startTime: Timestamp(millisecondsSince1970: 1_784_888_430_250), durationMs: 600_000,
+                events: [EventUpsert(clientId: "phone-1", relativeTimeMs: 9, eventType: .marker)],
+                baseRevision: session.revision))
+        try await fixture.queue.updateMetadata(id, durationMs: 700_000)
+        try await fixture.cloud.post("quota", #"{"totalBytes": 10000000}"#)
+        await fixture.supervisor.kick()
+        try await fixture.untilImported([id])
+        try await fixture.stop()
+        let merged = try #require(try await fixture.api.sessions().session(clientId: id.text))
+        #expect(merged.title == "Renamed on the phone")
+        #expect(merged.durationMs == 700_000)
+        #expect(Set(merged.events.compactMap(\.clientId)) == ["E-1", "phone-1"])
+        try await fixture.expectCloud(holds: [id], assets: 1)
+    }
+
+    /// Without a login everything waits, visibly; a login is enough to go on.
+    @Test func loginOpensTheWay() async throws {
+        let fixture = try await UploadFixture(logIn: false)
+        let host = fixture.api.base.description
+        let id = try await fixture.capture(1, sizes: [1000])
+        fixture.start()
+        try await fixture.until(30, "the hold") {
+            try await fixture.queue.queueHolds(host: host).map(\.reason) == [.auth]
+        }
+        #expect(await fixture.supervisor.status().reason == .authRequired)
+        #expect(try await fixture.state(id) == .queuedOffline)
+        try await fixture.api.logIn(identifier: "ada", password: Secret("countess"))
+        try await fixture.untilImported([id])
+        #expect(try await fixture.queue.queueHolds(host: host) == [])
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: [id], assets: 1)
+    }
+
+    /// F-8, F-9: queued for another host, never sent to this one.
+    @Test func anotherHostsSessionsAreLeftAlone() async throws {
+        let fixture = try await UploadFixture()
+        let other = "https://elsewhere.example.org/celestia-trace/v1"
+        let foreign = try await fixture.capture(1, sizes: [1000], host: other)
+        let own = try await fixture.capture(2, sizes: [1000])
+        fixture.start()
+        try await fixture.untilImported([own])
+        try await fixture.stop()
+        #expect(try await fixture.state(foreign) == .queuedOffline)
+        let hold = try #require(try await fixture.queue.queueHolds(host: other).first)
+        #expect(hold.reason == .paused)
+        #expect(hold.detail?.contains("elsewhere.example.org") == true)
+        try await fixture.expectCloud(holds: [own], assets: 1)
+    }
+
+    /// F-19: a damaged file is terminal for its session, and for no other.
+    @Test func aDamagedFileEndsItsSessionOnly() async throws {
+        let fixture = try await UploadFixture()
+        let damaged = try await fixture.capture(1, sizes: [1000])
+        let asset = try #require(try await fixture.queue.session(damaged)?.assets.first)
+        let path = "\(fixture.directory.path)/state/spool/\(damaged)/\(asset.id)"
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
+        let healthy = try await fixture.capture(2, sizes: [1000])
+        fixture.start()
+        try await fixture.untilImported([healthy])
+        try await fixture.stop()
+        #expect([SessionState.failedTerminal, .draft].contains(try await fixture.state(damaged)))
+        #expect(
+            try await fixture.cloud.state().sessions.first { $0.clientId == damaged.text }?.assets.isEmpty
+                ?? true)
+    }
+
+    /// F-20: a cancel takes the session out of the uploader's hands at once.
+    @Test func aCancelledSessionIsNotSentFurther() async throws {
+        let fixture = try await UploadFixture()
+        try await fixture.cloud.addFaults(
+            #"[{"route":"uploadChunk","action":"delay_after","ms":400,"always":true}]"#)
+        let id = try await fixture.capture(1, sizes: [(16 << 20) + 1])
+        fixture.start()
+        try await fixture.until(30, "the upload") { try await fixture.queue.uploadJob(id).uploads.count == 1 }
+        try await fixture.queue.cancel(id)
+        try await fixture.stop()
+        #expect(try await fixture.state(id) == .cancelled)
+        #expect(try await fixture.cloud.state().sessions.first?.assets.isEmpty == true)
+    }
+}
+
+/// Ends in the middle of everything, and a server that fails at random.
+@Suite(.serialized) struct UploadSurvivalTests {
+    /// Cancelled at whatever moment, reopened, it ends as if nothing had happened.
+    @Test func aCrashAtAnyMomentChangesNothing() async throws {
+        var fixture = try await UploadFixture()
+        try await fixture.cloud.addFaults(#"[{"route":"*","action":"delay_after","ms":30,"always":true}]"#)
+        var ids: [SessionID] = []
+        for number in 1...3 {
+            ids.append(try await fixture.capture(number, sizes: [2000, (16 << 20) + number, 70_000]))
+        }
+        var random = SeededGenerator(seed: 11)
+        for _ in 0..<12 {
+            fixture.start()
+            try await Task.sleep(for: .milliseconds(Int.random(in: 1...250, using: &random)))
+            try await fixture.crash()
+            fixture = try await UploadFixture(earlier: fixture)
+        }
+        fixture.start()
+        try await fixture.untilImported(ids)
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: ids, assets: 9)
+    }
+
+    /// A stop lets the request under way end: nothing is in doubt afterwards.
+    @Test func aStopLeavesNoDoubt() async throws {
+        let fixture = try await UploadFixture()
+        try await fixture.cloud.addFaults(
+            #"[{"route":"uploadChunk","action":"delay_before","ms":300,"always":true}]"#)
+        let id = try await fixture.capture(1, sizes: [(16 << 20) + 1])
+        fixture.start()
+        try await fixture.until(30, "the first chunk") {
+            try await fixture.queue.session(id)?.summary.progress.uploadedBytes ?? 0 > 0
+        }
+        try await fixture.stop()
+        let detail = try #require(try await fixture.queue.session(id))
+        #expect(detail.summary.session.state == .queuedOffline)
+        #expect(detail.intents.isEmpty)
+        #expect(detail.summary.progress.uploadedBytes > 0)
+        // What was acknowledged is not sent again.
+        try await fixture.crash()
+        let next = try await UploadFixture(earlier: fixture)
+        next.start()
+        try await next.untilImported([id])
+        try await next.stop()
+        #expect(try await next.cloud.state().requests["uploadChunk"]?.requests == 3)
+        try await next.expectCloud(holds: [id], assets: 1)
+    }
+
+    /// One answer in five fails, at random; in the end everything is there once.
+    @Test(arguments: [1, 2]) func aServerThatFailsOneAnswerInFive(_ seed: Int) async throws {
+        let fixture = try await UploadFixture()
+        try await fixture.cloud.post("faults/random", #"{"seed": \#(seed), "oneIn": 5}"#)
+        var ids: [SessionID] = []
+        var assets = 0
+        for number in 1...40 {
+            let sizes =
+                number % 20 == 0 ? [(16 << 20) + number] : Array(repeating: 500 + number, count: number % 4)
+            ids.append(try await fixture.capture(number, sizes: sizes))
+            assets += sizes.count
+        }
+        fixture.start()
+        try await fixture.untilImported(ids)
+        try await fixture.cloud.post("faults/random", #"{"oneIn": 1000000000}"#)
+        try await fixture.until(60, "the checkpoint") {
+            try await fixture.queue.checkpointDue(host: fixture.api.base.description) == nil
+        }
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: ids, assets: assets)
+        let page = try await fixture.queue.sessions(.attention)
+        #expect(page.sessions.isEmpty)
+    }
+}
+
+/// The account's record of recorders, against the simulated cloud.
+@Suite(.serialized) struct DeviceSyncTests {
+    @Test func bindsUpdatesBindsAgainAndUnbinds() async throws {
+        let fixture = try await UploadFixture()
+        let host = fixture.api.base.description
+        var update = RecorderUpdate(serial: "CR1-000042")
+        update.name = "Recorder"
+        update.pairedAt = Date()
+        update.batteryPercent = 80
+        update.storageTotalBytes = 64 << 20
+        try await fixture.queue.record(update)
+        var stranger = RecorderUpdate(serial: "CR1-000043")
+        stranger.name = "Not paired"
+        try await fixture.queue.record(stranger)
+        let sync = DeviceSync(
+            queue: fixture.queue, api: fixture.api, board: fixture.board,
+            log: Log(level: .debug) { _, _ in }, configuration: UploadFixture.quick,
+            spacing: .milliseconds(10))
+        let task = Task { await sync.run() }
+        func bound() async throws -> String? {
+            try await fixture.queue.recorder("CR1-000042")?.deviceIDs[host]
+        }
+        try await fixture.until(30, "the binding") { try await bound() != nil }
+        let first = try await bound()
+        let device = try #require(try await fixture.cloud.state().devices.first)
+        #expect(device.id == first)
+        #expect(device.peripheralUUID == Identity.peripheral(serial: "CR1-000042"))
+        #expect(device.batteryLevel == 80)
+        // Unbound elsewhere: the next change finds out, and binds it anew.
+        try await fixture.api.unbindDevice(id: first ?? "")
+        update.batteryPercent = 55
+        try await fixture.queue.record(update)
+        try await fixture.until(30, "the second binding") {
+            let id = try await bound()
+            return id != nil && id != first
+        }
+        #expect(try await fixture.cloud.state().devices.map(\.batteryLevel) == [55])
+        try await sync.unbind("CR1-000042")
+        #expect(try await bound() == nil)
+        try await fixture.queue.record(update)
+        #expect(try await fixture.cloud.state().devices.isEmpty)
+        task.cancel()
+        await task.value
+        #expect(try await fixture.cloud.violations() == [])
+    }
+}

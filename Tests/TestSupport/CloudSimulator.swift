@@ -1,0 +1,141 @@
+import Foundation
+import FoundationNetworking
+
+/// A simulated Celestia cloud of its own for one test, which ends with this value. Its options and control plane are
+/// described in simulators/README.md.
+package final class CloudSimulator: Sendable {
+    /// The API's address, base path included.
+    package let address: String
+    private let child: StdinTetheredProcess
+    private let control: String
+
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// What `GET /_sim/state` tells, as far as tests look at it.
+    package struct State: Decodable, Sendable {
+        package struct User: Decodable, Sendable {
+            package struct Tokens: Decodable, Sendable {
+                package let generation: Int
+                package let logins: Int
+                package let refreshes: Int
+            }
+
+            package let username: String?
+            package let tokens: Tokens
+            package let checkpoints: Int
+        }
+
+        package struct Device: Decodable, Sendable {
+            package let id: String
+            package let name: String
+            package let peripheralUUID: String
+            package let batteryLevel: Int?
+        }
+
+        package struct Asset: Decodable, Sendable {
+            package let id: String
+            package let clientId: String
+            package let kind: String
+            package let fileName: String
+            package let mimeType: String
+            package let size: Int64
+            package let sha256: String
+        }
+
+        package struct Session: Decodable, Sendable {
+            package let id: String
+            package let clientId: String?
+            package let revision: Int64
+            package let deletedAt: String?
+            package let assets: [Asset]
+        }
+
+        package struct Upload: Decodable, Sendable {
+            package let id: String
+            package let clientId: String
+            package let receivedChunks: [Int]
+            package let state: String
+        }
+
+        package struct Counts: Decodable, Sendable {
+            package let requests: Int
+        }
+
+        package let users: [User]
+        package let devices: [Device]
+        package let sessions: [Session]
+        package let uploads: [Upload]
+        package let requests: [String: Counts]
+        package let violations: Int
+        package let advice: Int
+    }
+
+    /// Starts it with the user `ada` whose password is `countess`, and further command line options.
+    package init(_ options: [String] = []) throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let program = root.appendingPathComponent("simulators/cloud/celestia-cloud").path
+        child = try StdinTetheredProcess([program, "--user", "ada:countess"] + options)
+        let line = try child.readLine()
+        guard line.hasPrefix("ready "), let url = URL(string: String(line.dropFirst(6))), let host = url.host,
+            let port = url.port
+        else { throw Failure(description: "the cloud simulator said: \(line)") }
+        address = String(line.dropFirst(6))
+        control = "\(url.scheme ?? "http")://\(host):\(port)/_sim/"
+    }
+
+    /// Ends it now, as a crash would.
+    package func stop() {
+        child.kill()
+    }
+
+    package func state() async throws -> State {
+        try JSONDecoder().decode(State.self, from: Data(try await get("state")))
+    }
+
+    /// The rules that requests broke, one line each; empty is what every test of a client should end with.
+    package func violations() async throws -> [String] {
+        struct Answer: Decodable {
+            struct Violation: Decodable {
+                let operation: String?
+                let rule: String
+                let detail: String?
+            }
+            let violations: [Violation]
+        }
+        return try JSONDecoder().decode(Answer.self, from: Data(try await get("violations"))).violations
+            .map { "\($0.operation ?? "?"): \($0.rule) \($0.detail ?? "")" }
+    }
+
+    /// Installs faults, given as the JSON list that `POST faults` takes.
+    package func addFaults(_ json: String) async throws {
+        try await post("faults", json)
+    }
+
+    /// Any request of the control plane with a JSON body, for example `post("expire-tokens", "{}")`.
+    package func post(_ path: String, _ json: String = "{}") async throws {
+        _ = try await send("POST", path, Data(json.utf8))
+    }
+
+    /// The answer's text, JSON but for `assets/<sha256>`.
+    package func get(_ path: String) async throws -> [UInt8] {
+        Array(try await send("GET", path, nil))
+    }
+
+    private func send(_ method: String, _ path: String, _ body: Data?) async throws -> Data {
+        guard let url = URL(string: control + path) else { throw Failure(description: "bad path \(path)") }
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        request.httpBody = body
+        if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
+        let (data, response) = try await URLSession.shared.data(for: request)
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        guard status == 200 else {
+            throw Failure(
+                description: "\(method) \(path): \(status) \(String(decoding: data, as: UTF8.self))")
+        }
+        return data
+    }
+}

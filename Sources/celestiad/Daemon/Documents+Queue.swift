@@ -14,9 +14,16 @@ extension RecorderDocument {
             address: link?.address ?? record.bluetoothIdentity, adapter: link?.adapter,
             battery: record.batteryPercent.map { BatteryDocument(percent: $0, measuredAt: measuredAt) },
             storage: Self.storage(record, measuredAt), recording: record.isRecording,
-            pendingCaptures: record.sealedCaptures, link: LinkDocument(link), dataPlane: link?.dataPlane,
+            pendingCaptures: Self.pendingCaptures(record, link), link: LinkDocument(link),
+            dataPlane: link?.dataPlane,
             lastSeen: record.lastSeenAt, lastSync: link?.lastSyncAt, clockSet: link?.clockWrittenAt,
             lastError: link?.lastProblem)
+    }
+
+    /// What the recorder said that it has, unless all of it was taken care of since.
+    private static func pendingCaptures(_ record: RecorderRecord, _ link: LinkStatus?) -> Int? {
+        if let synced = link?.lastSyncAt, let told = record.statusAt, synced >= told { return 0 }
+        return record.sealedCaptures
     }
 
     private static func storage(_ record: RecorderRecord, _ measuredAt: Date) -> StorageDocument? {

@@ -50,13 +50,12 @@ def main(adapter_name):
     bus = dbus.SystemBus()
     pulse = Pulse(bus, adapter_name)
 
-    def start(owner):
-        if owner:
-            wait_until(f"{adapter_name} is on", lambda: bluez.adapter(bus, adapter_name))
-            pulse.start()
+    def start():
+        wait_until(f"{adapter_name} is on", lambda: bluez.adapter(bus, adapter_name))
+        pulse.start()
 
-    # At once, and again whenever bluetoothd is another.
-    bus.watch_name_owner(bluez.BLUEZ, start)
+    # At once, and again whenever bluetoothd is another; not within the callback, which blocks the replies.
+    bus.watch_name_owner(bluez.BLUEZ, lambda owner: owner and GLib.idle_add(start))
     GLib.MainLoop().run()
 
 

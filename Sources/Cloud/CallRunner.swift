@@ -39,6 +39,7 @@ final class CallRunner: Sendable {
         request.bearer = call.kind.needsToken ? token : nil
         let wasSuspicious = isSuspicious.exchange(false, ordering: .relaxed)
         request.freshConnection = wasSuspicious || call.kind.needsFreshConnection
+        request.isRepeatable = call.kind.isRepeatable && !call.kind.needsFreshConnection
         let response: HTTPResponse
         do throws(HTTPError) {
             if let sink = call.sink {

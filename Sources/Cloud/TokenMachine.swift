@@ -116,9 +116,10 @@ struct TokenMachine {
 
     /// The credentials are durable: only now may they be used (C-17).
     mutating func saved(_ credentials: Credentials) {
+        // A new pair settles whatever was wrong with the old.
+        if credentials.generation != self.credentials?.generation { reason = nil }
         self.credentials = credentials
         lastGeneration = max(lastGeneration, credentials.generation)
-        reason = nil
     }
 
     mutating func loggedOut() {
@@ -156,14 +157,17 @@ struct TokenMachine {
                 machine: credentials.machine)
             next.user = grant.user ?? credentials.user
             return .save(next)
-        case .refused:
-            reason = wasLost ? .refreshLost : .refused
+        case .refused where wasLost:
+            reason = .refreshLost
             return .none
-        case .notSent where !wasLost:
+        case .notSent where wasLost:
+            return .none
+        case .refused, .notSent:
+            if answer == .refused { reason = .refused }
             var cleared = credentials
             cleared.refreshInflight = false
             return .save(cleared)
-        case .notSent, .unknown:
+        case .unknown:
             // The intent stays on disk until an answer settles it.
             return .none
         }

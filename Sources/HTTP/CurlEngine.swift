@@ -9,7 +9,6 @@ import Glibc
 /// it wants.
 final class CurlEngine {
     private static let idleHandles = 4
-    private static let watchdogPeriod = Duration.seconds(5)
 
     private let loop: EventLoop
     private let configuration: HTTPConfiguration
@@ -175,7 +174,7 @@ final class CurlEngine {
 
     private func armWatchdog() {
         guard watchdogTimer == nil else { return }
-        watchdogTimer = loop.schedule(after: Self.watchdogPeriod) { [self] in
+        watchdogTimer = loop.schedule(after: configuration.watchdogPeriod) { [self] in
             watchdogTimer = nil
             inspect()
             if transfers.values.contains(where: { $0.watchdog != nil }) { armWatchdog() }

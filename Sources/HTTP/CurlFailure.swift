@@ -11,7 +11,6 @@ enum CurlFailure {
         // Without HTTP/0.9 this is what an answer that does not begin with HTTP/ gives.
         case CURLE_UNSUPPORTED_PROTOCOL: .notHTTP
         case CURLE_URL_MALFORMAT, CURLE_BAD_FUNCTION_ARGUMENT: .invalidRequest
-        case CURLE_ABORTED_BY_CALLBACK: .invalidRequest  // only the loopback check aborts
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .resolve
         case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED, CURLE_PROXY: .connect
         case CURLE_PEER_FAILED_VERIFICATION: tlsVerdict == notYetValid ? .tlsNotYetValid : .tlsUntrusted

@@ -14,6 +14,8 @@ package struct HTTPConfiguration: Sendable {
     package var addressFamily: AddressFamily
     /// Connections kept for reuse.
     package var maximumConnections: Int
+    /// How often the watchdog looks.
+    var watchdogPeriod = Duration.seconds(5)
 
     package init(
         userAgent: String = "celestiad", caFile: String? = nil, pinnedPublicKey: String? = nil,

@@ -27,9 +27,12 @@ package struct HTTPRequest: Sendable, CustomStringConvertible {
     package var deadlines = HTTPDeadlines()
     /// The response body's cap in bytes; more is `bodyTooLarge`.
     package var bodyLimit = 1 << 20
-    /// Never sent on a connection that was used before, so that libcurl cannot send it twice unasked
-    /// (Curl_retry_request). For calls that must not be repeated, and after a transport error.
+    /// Never sent on a connection that was used before, which may be dead without anybody knowing. For calls
+    /// that must not be repeated, and after a transport error.
     package var freshConnection = false
+    /// Whether libcurl may send it again by itself when a used connection dies before the answer
+    /// (Curl_retry_request). Otherwise that is an `emptyReply` with `requestSent`.
+    package var isRepeatable = false
     /// Bytes per second; nil is unlimited.
     package var sendRateLimit: Int64?
     /// Called on the client's loop with the body bytes sent so far, multipart framing included, at most ten

@@ -12,6 +12,9 @@ final class Transfer {
     var watchdog: StallWatchdog?
     private(set) var isRequestOut = false
     private var isReleased = false
+    /// How often libcurl has sent the request, or wanted to.
+    private var issues = 0
+    private var refusal: (code: HTTPError.Code, message: String)?
     private var readers: [SliceReader] = []
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var mime: OpaquePointer?
@@ -177,14 +180,26 @@ final class Transfer {
                 return 0
             }, CURLOPT_XFERINFOFUNCTION)
         options.set(CURLOPT_NOPROGRESS, 0)
-        guard request.url.scheme == .http else { return }
-        // A loopback name may resolve to anything: the address that was connected to must be loopback too.
+        options.set(CURLOPT_PREREQDATA, pointer: context)
         options.note(
-            celestiad_curl_set_prereq_function(easy) { _, address, _, _, _ in
-                guard let address else { return CURL_PREREQFUNC_ABORT }
-                let text = String(cString: address)
-                return text.hasPrefix("127.") || text == "::1" ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            celestiad_curl_set_prereq_function(easy) { context, address, _, _, _ in
+                guard let context, let address else { return CURL_PREREQFUNC_ABORT }
+                let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+                return transfer.mayIssue(to: String(cString: address))
+                    ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             }, CURLOPT_PREREQFUNCTION)
+    }
+
+    /// Asked each time that libcurl is about to send the request, connected to `address`.
+    private func mayIssue(to address: String) -> Bool {
+        issues += 1
+        if issues > 1, !request.isRepeatable {
+            refusal = (.emptyReply, "a used connection died before the answer")
+        } else if request.url.scheme == .http, !address.hasPrefix("127."), address != "::1" {
+            // A loopback name may resolve to anything: what it resolved to must be loopback too.
+            refusal = (.invalidRequest, "plain http to \(address), which is not loopback")
+        }
+        return refusal == nil
     }
 
     private static func deliver(
@@ -230,7 +245,8 @@ final class Transfer {
     func failure(_ code: HTTPError.Code, _ message: String, curlCode: CURLcode = CURLE_OK) -> HTTPError {
         HTTPError(
             code, message, curlCode: Int32(bitPattern: curlCode.rawValue),
-            requestSent: requestBytes > 0 || bytesSent > 0, responseBegan: collector.status != nil,
+            requestSent: requestBytes > 0 || bytesSent > 0 || issues > 1,
+            responseBegan: collector.status != nil,
             bytesSent: bytesSent, status: collector.status)
     }
 
@@ -238,6 +254,7 @@ final class Transfer {
         if let failure = collector.failure {
             return self.failure(failure, collector.failureMessage, curlCode: code)
         }
+        if let refusal { return failure(refusal.code, refusal.message, curlCode: code) }
         if let message = readers.lazy.compactMap(\.failure).first {
             return failure(.source, message, curlCode: code)
         }

@@ -18,6 +18,7 @@ package actor TokenStore {
     private let refresher: any TokenRefreshing
     private let clock: ServerClock
     private let monotonic: @Sendable () -> ContinuousClock.Instant
+    private let jitter: @Sendable () -> Double
     private var tokens = TokenMachine()
     private var isLoaded = false
     /// Granted but not yet durable: the disk refused. Never used, tried again before anything else.
@@ -32,11 +33,12 @@ package actor TokenStore {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// `directory` is the state directory; `machine` any text that is this machine's own, such as its
-    /// machine-id.
+    /// machine-id; `jitter` a factor around 1 for the time before expiry.
     package init(
         directory: String, base: APIBase, machine: String, refresher: any TokenRefreshing, clock: ServerClock,
         executor: any SerialExecutor,
-        monotonic: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now }
+        monotonic: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
+        jitter: @escaping @Sendable () -> Double = { Double.random(in: 0.9...1.1) }
     ) {
         file = CredentialFile(directory: directory)
         self.base = base.description
@@ -45,6 +47,7 @@ package actor TokenStore {
         self.clock = clock
         self.executor = executor
         self.monotonic = monotonic
+        self.jitter = jitter
     }
 
     // MARK: State
@@ -148,7 +151,7 @@ package actor TokenStore {
             if let current = tokens.current, current.generation != intent.generation {
                 return .success(current)
             }
-            return .failure(tokens.current == nil ? missing() : attempt.error ?? missing())
+            return .failure(tokens.current == nil ? missing() : attempt.error?.ofRefresh ?? missing())
         } catch {
             return .failure(error)
         }
@@ -228,7 +231,7 @@ package actor TokenStore {
         guard let expiresAt = credentials.expiresAt, let lifetime = clock.timeLeft(until: expiresAt) else {
             return
         }
-        let wanted = max(.seconds(60), lifetime / 10) * Double.random(in: 0.9...1.1)
+        let wanted = max(.seconds(60), lifetime / 10) * jitter()
         margin = max(.zero, min(wanted, lifetime / 2))
     }
 
@@ -237,5 +240,21 @@ package actor TokenStore {
         case .authRequired(let reason): .notLoggedIn(reason.explanation)
         case .loggedOut, .valid: .notLoggedIn("nobody is logged in")
         }
+    }
+}
+
+extension CloudError {
+    /// What a failed refresh means for the call that wanted it, and that has certainly not been made: it waits
+    /// or is tried again, and is never ambiguous or over.
+    fileprivate var ofRefresh: CloudError {
+        let outcome: Outcome =
+            switch self.outcome {
+            case .hold, .retry: self.outcome
+            case .ambiguous(let after): .retry(after: after)
+            case .success, .reauth, .reinit, .conflict, .terminal: .retry(after: nil)
+            }
+        return CloudError(
+            code, message, outcome: outcome, call: call, hint: hint, status: status,
+            envelopeCode: envelopeCode, transport: transport)
     }
 }

@@ -79,11 +79,17 @@ package struct ObjectProperties: OptionSet, Sendable, Hashable {
 /// A date and time to the second, as OTS writes it in seven bytes; our profile takes it as UTC. It need not
 /// be a real date: year, month or day 0 mean "unknown".
 package struct ObjectDate: Sendable, Hashable {
+    /// The year, or 0 for unknown.
     package var year: UInt16
+    /// 1…12, or 0 for unknown.
     package var month: UInt8
+    /// 1…31, or 0 for unknown.
     package var day: UInt8
+    /// 0…23.
     package var hour: UInt8
+    /// 0…59.
     package var minute: UInt8
+    /// 0…59.
     package var second: UInt8
 
     /// The date with these fields, unchecked.

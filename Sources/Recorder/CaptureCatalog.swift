@@ -7,6 +7,7 @@ package struct AssetKey: Sendable, Hashable, CustomStringConvertible {
     package let serial: String
     /// The generation of its storage.
     package let storageGeneration: UInt32
+    /// The object.
     package let objectID: ObjectID
 
     /// The key of `objectID` on this recorder, in this generation.
@@ -19,10 +20,13 @@ package struct AssetKey: Sendable, Hashable, CustomStringConvertible {
 
 /// A file that a recorder has, and what is known of it.
 package struct RecorderAsset: Sendable, Hashable {
+    /// Its identity, for ever.
     package let key: AssetKey
+    /// What it is: as its manifest says, else by the type of the object.
     package let kind: Manifest.Kind
     /// The name for people and for the cloud.
     package let name: SafeName
+    /// The media type of the manifest, else `application/octet-stream`.
     package let mimeType: String
     /// The object as it was listed; always with its size.
     package let object: ObjectMetadata
@@ -44,6 +48,7 @@ package struct RecorderCapture: Sendable, Hashable {
         case salvage
     }
 
+    /// Where the capture comes from.
     package let origin: Origin
     /// The generation of the storage that the objects are in.
     package let storageGeneration: UInt32

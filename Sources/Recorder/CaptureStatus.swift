@@ -23,6 +23,7 @@ package struct CaptureStatus: Sendable, Hashable {
     /// The version of the value that is known here.
     package static let version: UInt8 = 1
 
+    /// What the recorder does.
     package var flags: Flags
     /// The size of the storage in MiB.
     package var totalMiB: UInt32

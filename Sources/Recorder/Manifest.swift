@@ -13,10 +13,13 @@ package struct Manifest: Sendable, Hashable {
     package struct File: Sendable, Hashable {
         /// The object that holds the bytes.
         package var objectID: ObjectID
+        /// What it is.
         package var kind: Kind
         /// The name as sent.
         package var name: String
+        /// A media type without parameters.
         package var mimeType: String
+        /// Its size as the manifest says; what is listed counts.
         package var sizeBytes: UInt32
         /// 64 lower-case hexadecimal digits, where the recorder has computed it.
         package var sha256: String?
@@ -46,11 +49,15 @@ package struct Manifest: Sendable, Hashable {
         package var id: String
         /// Milliseconds since the start of the capture.
         package var relativeTimeMs: Int64
+        /// What it is.
         package var kind: Kind
+        /// What was said or noted; hostile text.
         package var text: String?
         /// The photo or audio that belongs to the event.
         package var objectID: ObjectID?
+        /// Where the voice begins in its audio, in milliseconds.
         package var voiceStartOffsetMs: Int64?
+        /// Where the voice ends in its audio, in milliseconds.
         package var voiceEndOffsetMs: Int64?
 
         /// An event with these fields.
@@ -69,11 +76,17 @@ package struct Manifest: Sendable, Hashable {
 
     /// The UUID of the capture as sent; the cloud gets it verbatim.
     package var captureID: String
+    /// The title as sent.
     package var title: String?
+    /// When the capture began.
     package var startedAt: Timestamp
+    /// When it ended.
     package var endedAt: Timestamp?
+    /// How long it lasted, in milliseconds; never negative.
     package var durationMs: Int64
+    /// Its files, each object once.
     package var files: [File]
+    /// What happened during it, each id once.
     package var events: [Event]
     /// Entries that were left out or corrected while decoding, for a person.
     package internal(set) var problems: [String] = []

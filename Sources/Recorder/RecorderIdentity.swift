@@ -4,10 +4,15 @@ package struct RecorderIdentity: Sendable, Hashable {
     /// The longest serial number that is accepted, in bytes.
     package static let maximumSerialBytes = 64
 
+    /// The serial number (2A25), verbatim.
     package var serial: String
+    /// The manufacturer (2A29), harmless text.
     package var manufacturer: String?
+    /// The model (2A24), harmless text.
     package var model: String?
+    /// The firmware revision (2A26), harmless text.
     package var firmware: String?
+    /// The hardware revision (2A27), harmless text.
     package var hardware: String?
 
     /// An identity with these fields, unchecked.

@@ -4,26 +4,38 @@ package import ObjectTransfer
 package enum RecorderProfile {
     /// The Celestia Capture service.
     package static let captureService = vendor(0x0001)
+    /// Capture Status: read, notify; see ``CaptureStatus``.
     package static let captureStatus = capture(0x0002)
+    /// Clock: write; see ``ClockValue``.
     package static let clock = capture(0x0003)
+    /// Object Data: notify; see ``ObjectDataFrame``.
     package static let objectData = capture(0x0004)
+    /// Object Data Control: write; see ``ObjectDataControl``.
     package static let objectDataControl = capture(0x0005)
 
-    /// The types of a recorder's objects.
+    /// The type of a manifest object.
     package static let manifestType = vendor(0x0010)
+    /// An audio file.
     package static let audioType = vendor(0x0011)
+    /// A photo.
     package static let photoType = vendor(0x0012)
 
     /// The Device Information service (0x180A).
     package static let deviceInformationService = BluetoothUUID(0x180A)
+    /// Manufacturer Name: read, optional.
     package static let manufacturerName = deviceInformation(0x2A29)
+    /// Model Number: read, optional.
     package static let modelNumber = deviceInformation(0x2A24)
+    /// Serial Number: read; the identity of the recorder.
     package static let serialNumber = deviceInformation(0x2A25)
+    /// Firmware Revision: read, optional.
     package static let firmwareRevision = deviceInformation(0x2A26)
+    /// Hardware Revision: read, optional.
     package static let hardwareRevision = deviceInformation(0x2A27)
 
     /// The Battery service (0x180F).
     package static let batteryService = BluetoothUUID(0x180F)
+    /// Battery Level: read, notify, optional; percent.
     package static let batteryLevel = GATTCharacteristicID(
         service: batteryService, characteristic: BluetoothUUID(0x2A19))
 

@@ -9,11 +9,11 @@ struct SessionUploader: Sendable {
 
     var queue: CaptureQueue { context.queue }
 
-    /// Takes the session in hand and brings it as far as it goes. Never throws: what happened is the result, to be stored
+    /// Brings a session that was taken in hand as far as it goes. Never throws: what happened is the result, to be stored
     /// by the caller (`done`, `stored` and `broken` are stored already).
-    func run() async -> UploadEnd {
+    func run(_ job: UploadJob) async -> UploadEnd {
         do throws(QueueError) {
-            return try await drive(try await queue.beginUpload(id))
+            return try await drive(job)
         } catch {
             return UploadEnd(error)
         }

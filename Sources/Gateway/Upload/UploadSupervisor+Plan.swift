@@ -84,7 +84,9 @@ extension UploadSupervisor {
         } else {
             log.warning("uploads: \(error)")
         }
-        pausedUntil = configuration.monotonic().advanced(by: .seconds(30))
+        // A session that changed meanwhile is no trouble of the disk.
+        let isRace = error.code == .illegalTransition || error.code == .notFound
+        pausedUntil = configuration.monotonic().advanced(by: .seconds(isRace ? 1 : 30))
         wake.raise()
     }
 }

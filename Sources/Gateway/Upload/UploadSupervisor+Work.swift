@@ -19,8 +19,9 @@ extension UploadSupervisor {
     // MARK: Sessions
 
     private func send(_ session: SessionRecord) async {
-        let end = await SessionUploader(context: context, id: session.id).run()
         do throws(QueueError) {
+            let job = try await queue.beginUpload(session.id)
+            let end = await SessionUploader(context: context, id: session.id).run(job)
             try await store(end, of: session)
         } catch {
             // It is put down in memory at least; the next start, or the next plan, finds it as it was.

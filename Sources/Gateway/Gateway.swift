@@ -21,6 +21,7 @@ package actor Gateway {
 
     private nonisolated let context: LinkContext
     private nonisolated let links: LinkSupervisor
+    private nonisolated let devices: DeviceSync
     /// What the uploads are doing.
     package nonisolated let uploads: UploadSupervisor
     private nonisolated let http: HTTPClient
@@ -51,6 +52,7 @@ package actor Gateway {
         settings.now = context.now
         uploads = UploadSupervisor(
             queue: context.queue, api: api, board: board, log: log, configuration: settings)
+        devices = DeviceSync(queue: context.queue, api: api, board: board, log: log, configuration: settings)
         startedAt = context.now()
     }
 
@@ -95,6 +97,7 @@ package actor Gateway {
         let failure = await withTaskGroup(of: GatewayError?.self) { group in
             group.addTask { await self.followBlueZ() }
             group.addTask { await self.endless { await self.links.run() } }
+            group.addTask { await self.endless { await self.devices.run() } }
             group.addTask { await self.runUploads() }
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask {
@@ -191,10 +194,10 @@ extension Gateway {
 
     /// Forgets a recorder and its bond, with `unbind` in the cloud too; what it recorded stays in the queue.
     package nonisolated func forget(_ serial: String, unbind: Bool) async throws(GatewayError) {
+        let recorder = try await pairedRecorder(serial)
+        // First, because it can fail, and then nothing has happened.
+        if unbind { try await removeFromAccount(serial) }
         do throws(QueueError) {
-            guard let recorder = try await queue.recorder(serial), recorder.pairedAt != nil else {
-                throw QueueError(.notFound, "there is no paired recorder \(serial)")
-            }
             await links.release(serial)
             let address = recorder.bluetoothIdentity?.uppercased()
             for device in await bluez.devices where device.address?.uppercased() == address {
@@ -206,6 +209,24 @@ extension Gateway {
         }
         log.notice("recorder \(serial): forgotten")
         board.announce(.recorders)
+    }
+
+    private nonisolated func pairedRecorder(_ serial: String) async throws(GatewayError) -> RecorderRecord {
+        do throws(QueueError) {
+            if let recorder = try await queue.recorder(serial), recorder.pairedAt != nil { return recorder }
+        } catch {
+            throw GatewayError(error)
+        }
+        throw GatewayError(
+            .notFound, "there is no paired recorder \(serial)", hint: "celestiad devices lists them.")
+    }
+
+    private nonisolated func removeFromAccount(_ serial: String) async throws(GatewayError) {
+        do throws(CloudError) {
+            try await devices.unbind(serial)
+        } catch {
+            throw GatewayError(error)
+        }
     }
 
     /// Looks at a recorder (nil: all) and at everything that waits for a retry, now.

@@ -193,7 +193,12 @@ package struct ControlClient: Sendable {
         let arguments: [DBusValue] = [
             .uint32(UInt32(clamping: prompt.serial)), .boolean(answer != .refuse), .string(passkey),
         ]
-        _ = try await call("Respond", arguments, path: path, interface: ControlNames.job)
+        do throws(ControlError) {
+            _ = try await call("Respond", arguments, path: path, interface: ControlNames.job)
+        } catch {
+            // The question was withdrawn while the user thought; the job says why.
+            guard error.code == .invalidArgument else { throw error }
+        }
     }
 
     private static func end(_ job: JobDocument) throws(ControlError) -> JobDocument {

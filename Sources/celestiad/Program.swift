@@ -27,7 +27,9 @@ enum Program {
             return .failure
         }
         let console = Console.standard(environment: environment, input: StandardInput(loop: loop))
-        return await CommandRunner(verbs: verbs, console: console, environment: environment, loop: loop).run(
-            words)
+        let runner = CommandRunner(
+            verbs: verbs, console: console, environment: environment, loop: loop,
+            signals: { try? SignalSource.stream([SIGINT, SIGTERM, SIGHUP], on: loop) })
+        return await runner.run(words)
     }
 }

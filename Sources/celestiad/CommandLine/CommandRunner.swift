@@ -8,6 +8,8 @@ struct CommandRunner {
     let console: Console
     let environment: [String: String]
     let loop: EventLoop
+    /// The signals that cancel a verb, once they are asked for.
+    var signals: @Sendable () -> AsyncStream<Int32>? = { nil }
 
     func run(_ words: [String]) async -> ExitCode {
         do throws(ControlError) {
@@ -36,16 +38,21 @@ struct CommandRunner {
             try await ControlClient.connect(address, on: loop)
         }
         guard !verb.handlesSignals else { return await Self.perform(verb, invocation) }
+        let signals = signals()
         // Unstructured, so that the first signal can cancel the verb and still wait for it to clean up.
         let work = Task { await Self.perform(verb, invocation) }
-        let watcher = Task { [loop] in await Self.cancelBySignal(work, loop) }
+        let watcher = Task { await Self.cancel(work, by: signals) }
         defer { watcher.cancel() }
-        return await work.value
+        return await withTaskCancellationHandler {
+            await work.value
+        } onCancel: {
+            work.cancel()
+        }
     }
 
     /// The first signal cancels, the second does not wait any longer.
-    private static func cancelBySignal(_ work: Task<ExitCode, Never>, _ loop: EventLoop) async {
-        guard let signals = try? SignalSource.stream([SIGINT, SIGTERM, SIGHUP], on: loop) else { return }
+    private static func cancel(_ work: Task<ExitCode, Never>, by signals: AsyncStream<Int32>?) async {
+        guard let signals else { return }
         for await _ in signals {
             if work.isCancelled { exit(ExitCode.interrupted.rawValue) }
             work.cancel()

@@ -39,7 +39,7 @@ struct Console: Sendable {
 
     /// A document as JSON for a program, one line.
     func printJSON(_ document: some Encodable) throws(ControlError) {
-        write(try DocumentCoding.json(document) + "\n")
+        write(try DocumentCoding.json(Versioned(document: document)) + "\n")
     }
 
     /// What is not data: progress, remarks.
@@ -74,6 +74,21 @@ struct Console: Sendable {
     func confirm(_ question: String) async -> Bool {
         let answer = await ask("\(question) [y/N] ")
         return ["y", "yes"].contains(answer?.lowercased().trimmingSpace() ?? "")
+    }
+}
+
+/// A document with the version of all documents beside its own keys.
+private struct Versioned<Document: Encodable>: Encodable {
+    let document: Document
+
+    private enum Key: CodingKey {
+        case schemaVersion
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try document.encode(to: encoder)
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(StatusDocument.currentSchemaVersion, forKey: .schemaVersion)
     }
 }
 

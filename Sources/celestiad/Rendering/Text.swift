@@ -40,7 +40,7 @@ enum Text {
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
         0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE4F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
-        0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+        0x20000...0x3FFFD,
     ]
 
     /// The beginning that fits, with a sign that something is missing.
@@ -68,10 +68,15 @@ enum Text {
         flow(text.split(separator: " ").map(String.init), separator: " ", width: width)
     }
 
-    /// Pieces on as few lines as they fit on; a piece that is wider than a line is cut.
+    /// Pieces on as few lines as they fit on; a piece that is wider than a line is broken between its words, a word
+    /// that is wider is cut.
     static func flow(_ pieces: [String], separator: String, width columns: Int) -> [String] {
         var lines: [String] = []
         for piece in pieces {
+            if width(piece) > columns, piece.contains(" ") {
+                lines += wrap(piece, width: columns)
+                continue
+            }
             let piece = fit(piece, to: columns)
             if let last = lines.last, width(last) + width(separator) + width(piece) <= columns {
                 lines[lines.count - 1] = last + separator + piece

@@ -20,6 +20,5 @@ enum DevicesVerb {
 
 /// What `devices --json` prints.
 struct RecorderListDocument: Encodable {
-    let schemaVersion = StatusDocument.currentSchemaVersion
     let recorders: [RecorderDocument]
 }

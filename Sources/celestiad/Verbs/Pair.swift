@@ -103,7 +103,7 @@ enum PairVerb {
                 }
             }
             group.addTask {
-                _ = await console.input.line(echo: true)
+                _ = await console.input.line(echo: false)  // an echo would move the list
                 return nil
             }
             let first = await group.next() ?? nil
@@ -157,18 +157,25 @@ enum PairVerb {
     }
 }
 
-/// The stages of a pairing, each said once.
+/// The stages of a pairing and the number to type on the recorder, each said once.
 private struct PairProgress {
     private let console: Console
     private var stage: String?
+    private var lastPrompt = 0
 
     init(_ console: Console) {
         self.console = console
     }
 
     mutating func show(_ job: JobDocument) {
-        guard let stage = job.stage, stage != self.stage else { return }
-        self.stage = stage
-        console.note("\(Words.plain(stage)) …")
+        if let stage = job.stage, stage != self.stage {
+            self.stage = stage
+            console.note("\(Words.plain(stage)) …")
+        }
+        guard let prompt = job.prompt, prompt.serial != lastPrompt else { return }
+        lastPrompt = prompt.serial
+        guard prompt.kind == PromptDocument.Kind.display else { return }
+        let number = Text.clean(prompt.passkey ?? "?")
+        console.note("security: passkey entry; type this number on the recorder: \(number)")
     }
 }

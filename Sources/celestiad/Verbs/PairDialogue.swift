@@ -30,9 +30,7 @@ struct PairDialogue: Sendable {
         case PromptDocument.Kind.confirm: return try await confirm(prompt)
         case PromptDocument.Kind.passkey: return try await enter()
         case PromptDocument.Kind.justWorks: return try await justWorks()
-        case PromptDocument.Kind.display:
-            console.note("type this number on the recorder: \(Self.digits(prompt.passkey))")
-            return nil
+        case PromptDocument.Kind.display: return nil  // nothing to answer
         default:
             throw ControlError(
                 .failed, "the recorder asks for something that this program does not know",

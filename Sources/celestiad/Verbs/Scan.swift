@@ -26,7 +26,6 @@ enum ScanVerb {
 
 /// What `scan --json` prints.
 struct ScanDocument: Encodable {
-    let schemaVersion = StatusDocument.currentSchemaVersion
     let found: [ScanResultDocument]
 }
 

@@ -92,6 +92,7 @@ struct SyncOutcome {
         guard status.queue.nextTry != nil || status.queue.reason != nil else { return nil }
         let files = Units.count(status.queue.pendingAssets, "file")
         remarks.append(
-            "\(files) wait: \(Text.clean(status.queue.reason ?? "the upload is tried again later"))")
+            "\(files) still to upload: \(Text.clean(status.queue.reason ?? "the upload is tried again later"))"
+        )
     }
 }

@@ -27,7 +27,6 @@ enum VersionVerb {
 
 /// What `version --json` prints.
 struct VersionsDocument: Encodable {
-    let schemaVersion = StatusDocument.currentSchemaVersion
     let program: String
     let daemon: String?
 }

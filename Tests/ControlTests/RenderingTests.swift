@@ -1,0 +1,236 @@
+import Control
+import Foundation
+import Testing
+
+@testable import celestiad
+
+@Suite struct RenderingTests {
+    private func layout(_ width: Int = 100) -> Layout { Layout(width: width, now: Fixtures.now) }
+
+    private func expect(_ lines: [String], _ golden: String, _ location: SourceLocation = #_sourceLocation) {
+        #expect(lines.joined(separator: "\n") == golden, sourceLocation: location)
+    }
+
+    @Test func statusOnOneScreen() {
+        expect(
+            StatusView(layout()).lines(Fixtures.status),
+            """
+            celestiad   9.8.7 · up 2 h 3 min
+            Account     ada@example.com at api.example.com · logged in · since 2026-11-30 10:00
+            Adapter     hci0 00:11:22:33:44:55 · on · scanning
+            Recorder    CR1-0042 · "Küche 🎙" · Celestia R1 · firmware 1.4.2 · hardware B
+                        battery 81 % (2 min ago) · storage 12.0 GiB of 32.0 GiB free (2 min ago)
+                        2 captures to pull
+                        link syncing · by notifications · seen 3 s ago · synced 1 d ago
+                        clock set 1 min 1 s ago
+            Queue       3 files, 52.0 MiB to upload · oldest from 2 h ago · next try in 30 s
+                        the cloud is unreachable
+                        uploading 1 (40.0 MiB) · imported 12 (1.1 GiB)
+            Disk        10.1 GiB of 32.0 GiB free · 1.0 GiB kept free · /var/lib/celestiad
+            Transfer    device→hub  █████████░░░░░░░   62 %  25.0 MiB of 40.0 MiB  1.1 MiB/s  12 s left  REC000…
+                        hub→cloud   ████████░░░░░░░░   50 %  20.0 MiB of 40.0 MiB  5.0 MiB/s  4 s left  REC0001…
+            Health      warning: the cloud is unreachable (5 min ago)
+                        → ping api.example.com
+            """)
+    }
+
+    @Test func statusOnANarrowTerminal() {
+        let lines = StatusView(layout(48)).lines(Fixtures.status)
+        #expect(lines.allSatisfy { Text.width($0) <= 48 })
+        expect(
+            lines,
+            """
+            celestiad   9.8.7 · up 2 h 3 min
+            Account     ada@example.com at api.example.com
+                        logged in · since 2026-11-30 10:00
+            Adapter     hci0 00:11:22:33:44:55 · on
+                        scanning
+            Recorder    CR1-0042 · "Küche 🎙" · Celestia R1
+                        firmware 1.4.2 · hardware B
+                        battery 81 % (2 min ago)
+                        storage 12.0 GiB of 32.0 GiB free (2
+                        min ago) · 2 captures to pull
+                        link syncing · by notifications
+                        seen 3 s ago · synced 1 d ago
+                        clock set 1 min 1 s ago
+            Queue       3 files, 52.0 MiB to upload
+                        oldest from 2 h ago
+                        next try in 30 s
+                        the cloud is unreachable
+                        uploading 1 (40.0 MiB)
+                        imported 12 (1.1 GiB)
+            Disk        10.1 GiB of 32.0 GiB free
+                        1.0 GiB kept free
+                        /var/lib/celestiad
+            Transfer    device→hub  █████████░░░░░░░   62 %…
+                        hub→cloud   ████████░░░░░░░░   50 %…
+            Health      warning: the cloud is unreachable (5
+                        min ago)
+                        → ping api.example.com
+            """)
+    }
+
+    @Test func statusWhenNothingIsThere() {
+        let empty = StatusDocument(
+            time: Fixtures.now, daemon: DaemonDocument(version: "1", startedAt: Fixtures.now),
+            account: AccountDocument(state: "logged_out", action: "celestiad login"), queue: QueueDocument())
+        expect(
+            StatusView(layout()).lines(empty),
+            """
+            celestiad   1 · up 0 s
+            Account     logged out
+                        → celestiad login
+            Adapter     none
+            Recorder    none paired
+                        → celestiad pair
+            Queue       nothing waits
+            Health      all is well
+            """)
+    }
+
+    @Test func coloursOnlyWhereTheyAreWanted() {
+        var colored = layout()
+        colored.hasColor = true
+        let lines = StatusView(colored).lines(Fixtures.status)
+        #expect(lines.contains { $0.contains("\u{1B}[33mwarning: the cloud is unreachable") })
+        #expect(!StatusView(layout()).lines(Fixtures.status).contains { $0.contains("\u{1B}") })
+    }
+
+    @Test func recorders() {
+        expect(
+            RecorderView(layout()).table([Fixtures.recorder]),
+            """
+            ID        NAME     MODEL  FIRMWARE  BATTERY      FREE  LINK     SEEN
+            CR1-0042  Küche 🎙  R1     1.4.2        81 %  12.0 GiB  syncing  3 s ago
+            """)
+        expect(
+            RecorderView(layout()).lines(Fixtures.recorder),
+            """
+            Recorder      CR1-0042
+            Name          Küche 🎙
+            Manufacturer  Celestia
+            Model         R1
+            Hardware      B
+            Firmware      1.4.2
+            Address       C0:FF:EE:00:00:42
+            Adapter       00:11:22:33:44:55
+            Paired by     numeric comparison
+            Battery       81 % (2 min ago)
+            Storage       12.0 GiB of 32.0 GiB free (2 min ago)
+            To pull       2 captures
+            Recording     no
+            Link          syncing
+            Signal        -61 dBm
+            Data by       notifications
+            Seen          3 s ago
+            Synced        1 d ago
+            Clock set     1 min 1 s ago
+            """)
+    }
+
+    @Test func sessions() {
+        expect(
+            SessionView(layout()).table([Fixtures.session]),
+            """
+            ID        CAPTURED          LENGTH  TITLE     RECORDER  FILES      SIZE  STATE
+            1b9d6bcd  2026-11-30 11:00   32:05  朝の会議  CR1-0042    1/2  40.0 MiB  uploading
+            """)
+        expect(
+            SessionView(layout()).lines(Fixtures.session),
+            """
+            Session       1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed
+            Recorder      CR1-0042
+            Title         朝の会議
+            Captured      2026-11-30 11:00
+            Length        32:05
+            State         uploading
+            In the cloud  ses_1
+            Queued        30 min ago
+            Changed       5 s ago
+            Size          40.0 MiB in 2 files
+
+            FILE              KIND       SIZE  STATE             SHA-256           CLOUD
+            REC0001.WAV       audio  40.0 MiB  uploading (50 %)  abababababababab  –
+            evil�[2J�gpj.JPG  photo       1 B  uploaded          cdcdcdcdcdcdcdcd  same
+            """)
+    }
+
+    @Test func aDifferentHashIsNotHidden() {
+        var session = Fixtures.session
+        session.assets?[0].confirmedSha256 = String(repeating: "ef", count: 32)
+        session.assets?[1].sha256 = nil
+        let lines = SessionView(layout()).lines(session)
+        #expect(lines.contains { $0.contains("REC0001.WAV") && $0.hasSuffix("DIFFERENT") })
+        #expect(lines.contains { $0.contains("evil") && $0.hasSuffix("unknown") })
+    }
+
+    @Test func scanResultsNearestFirst() {
+        let far = ScanResultDocument(
+            address: "AA:AA:AA:AA:AA:AA", rssi: -90, paired: true, recorder: "CR1-0001", seenAt: Fixtures.now)
+        let unknown = ScanResultDocument(address: "BB:BB:BB:BB:BB:BB", paired: false, seenAt: Fixtures.now)
+        expect(
+            ScanView(layout()).table([unknown, far, Fixtures.scanResult], numbered: true),
+            """
+               ADDRESS            NAME         MODEL   SIGNAL  MODE     HERE
+            1  C0:FF:EE:00:00:42  Celestia R1  R1     -61 dBm  pairing  new
+            2  AA:AA:AA:AA:AA:AA  –            –      -90 dBm  –        paired as CR1-0001
+            3  BB:BB:BB:BB:BB:BB  –            –            –  –        new
+            """)
+    }
+
+    @Test func tablesFitTheirTerminal() {
+        for width in [20, 40, 60, 80] {
+            let lines =
+                SessionView(layout(width)).table([Fixtures.session])
+                + RecorderView(layout(width)).table([Fixtures.recorder])
+                + ProgressView(layout: layout(width)).lines(Fixtures.transfers)
+            #expect(lines.allSatisfy { Text.width($0) <= width })
+        }
+    }
+
+    @Test func progressAsLinesComesAtQuartersAndIntervals() {
+        var log = ProgressLog(interval: 30)
+        func transfer(_ bytes: Int64) -> [TransferDocument] {
+            [TransferDocument(leg: "hub_to_cloud", asset: "a", name: "A.WAV", bytes: bytes, totalBytes: 400)]
+        }
+        let steps: [(Int64, Int64, Int)] = [
+            (0, 0, 1), (50, 1, 0), (100, 2, 1), (150, 3, 0), (160, 31, 0), (161, 32, 1), (400, 33, 1),
+            (400, 34, 0),
+        ]
+        for (bytes, seconds, count) in steps {
+            #expect(log.update(transfer(bytes), seconds: seconds).count == count, "\(bytes) at \(seconds)")
+        }
+        #expect(log.update([], seconds: 40) == [])
+        #expect(log.update(transfer(0), seconds: 41) == ["hub→cloud A.WAV: 0 %, 0 B of 400 B"])
+    }
+
+    @Test func aSyncEndsWhenNothingIsLeftThatCanBeDone() {
+        func outcome(_ change: (inout StatusDocument) -> Void) -> [String]? {
+            var status = Fixtures.status
+            status.transfers = []
+            status.recorders[0].lastSync = Fixtures.now
+            status.recorders[0].pendingCaptures = 0
+            status.queue = QueueDocument()
+            change(&status)
+            return SyncOutcome(status, since: Fixtures.now, recorder: nil)?.remarks
+        }
+        #expect(outcome { _ in } == [])
+        #expect(outcome { $0.transfers = Fixtures.transfers } == nil)
+        #expect(outcome { $0.recorders[0].lastSync = Fixtures.ago(1) } == nil)
+        #expect(outcome { $0.recorders[0].pendingCaptures = 1 } == nil)
+        #expect(outcome { $0.queue.pendingAssets = 1 } == nil)
+        #expect(
+            outcome {
+                $0.queue.pendingAssets = 2
+                $0.queue.reason = "quota"
+            } == ["2 files still to upload: quota"])
+        #expect(
+            outcome {
+                $0.recorders[0].lastSync = nil
+                $0.recorders[0].link = LinkDocument(state: "absent")
+            } == ["Küche 🎙 is not in reach"])
+        #expect(
+            outcome { $0.queue.states = [StateCount(state: "failed_terminal", sessions: 1, bytes: 9)] }
+                == ["1 session cannot be uploaded: celestiad sessions"])
+    }
+}

@@ -1,3 +1,4 @@
+import Foundation
 import Gateway
 import Recorder
 import Testing
@@ -101,5 +102,16 @@ import Testing
         log.debug("not at this level")
         log.info("another")
         #expect(lines.all == ["the same", "the same (repeated 999 times)", "another"])
+    }
+}
+
+@Suite struct ConfigurationDocumentTests {
+    @Test func everyKeyIsDocumented() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../docs/configuration.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        for key in ConfigurationKey.all {
+            #expect(text.contains("| `\(key.name)` | `\(key.variable)` |"), "\(key.section) \(key.name)")
+        }
     }
 }

@@ -30,7 +30,8 @@ func program(_ name: String, _ dependencies: [Target.Dependency], path: String? 
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
-    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], exclude: exclude, swiftSettings: settings)
+    .testTarget(
+        name: name, dependencies: dependencies + ["TestSupport"], exclude: exclude, swiftSettings: settings)
 }
 
 let package = Package(
@@ -55,7 +56,10 @@ let package = Package(
         module("Cloud", ["HTTP", "EventLoop"]),
         module(
             "Gateway",
-            ["EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud", "CSystemd"]),
+            [
+                "EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud",
+                "CSystemd",
+            ]),
         // Sources/Control/Interfaces is a link to dbus/: what is installed is what Introspect answers.
         module(
             "Control", ["DBus", "EventLoop"], exclude: ["Interfaces/life.ccdw.Celestia1.conf"],
@@ -69,9 +73,13 @@ let package = Package(
 
         module("RecorderModel", ["ObjectTransfer", "Recorder", "CCrypto"], path: "simulators/RecorderModel"),
         module("FakeBlueZ", ["RecorderModel", "DBus", "EventLoop"], path: "simulators/FakeBlueZ"),
-        program("celestia-recorder", ["FakeBlueZ", "RecorderModel", "DBus", "EventLoop"], path: "simulators/celestia-recorder"),
+        program(
+            "celestia-recorder", ["FakeBlueZ", "RecorderModel", "DBus", "EventLoop"],
+            path: "simulators/celestia-recorder"),
 
-        .target(name: "TestSupport", dependencies: ["EventLoop", "ObjectTransfer", "Recorder"], path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "TestSupport", dependencies: ["EventLoop", "ObjectTransfer", "Recorder"],
+            path: "Tests/TestSupport", swiftSettings: settings),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop"]),
         tests("BlueZTests", ["BlueZ", "DBus", "EventLoop"]),
@@ -85,7 +93,10 @@ let package = Package(
         tests("RecorderModelTests", ["RecorderModel", "ObjectTransfer", "Recorder"]),
         tests(
             "FakeBlueZTests",
-            ["FakeBlueZ", "RecorderModel", "ObjectTransfer", "Recorder", "DBus", "EventLoop", "celestia-recorder"]),
+            [
+                "FakeBlueZ", "RecorderModel", "ObjectTransfer", "Recorder", "DBus", "EventLoop",
+                "celestia-recorder",
+            ]),
         tests("SystemTests", ["celestiad"]),
     ],
     swiftLanguageModes: [.v6]

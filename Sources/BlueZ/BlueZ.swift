@@ -25,6 +25,8 @@ package actor BlueZ {
     /// The unique name of bluetoothd, once its objects are known.
     var owner: String?
     private var isClosed = false
+    /// Whether it is known if bluetoothd runs: the bus has been asked, and bluetoothd for its objects.
+    package private(set) var hasLooked = false
     /// Counts the lives of bluetoothd.
     package private(set) var busGeneration: UInt64 = 0
 
@@ -105,6 +107,10 @@ package actor BlueZ {
     private func ownerChanged(to unique: String?) async {
         // The same owner again means that signals were lost: what we know is void, and so are values.
         bluetoothdChanged(to: nil)
+        defer {
+            hasLooked = true
+            stateChanged()
+        }
         guard let unique else { return }
         guard let objects = await managedObjects(of: unique) else { return }
         cache = objects

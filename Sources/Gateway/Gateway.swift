@@ -101,8 +101,8 @@ package actor Gateway {
             group.addTask { await self.runUploads() }
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask {
-                // Bluetooth may be absent for good: the service is ready all the same.
-                try? await self.bluez.waitUntilReady(timeout: .seconds(2))
+                // Bluetooth may be absent for good: the service is ready once it has looked.
+                try? await self.bluez.wait(until: { $0.hasLooked }, what: "bluetoothd", timeout: .seconds(5))
                 await ready()
                 await self.shutdown.wait()
                 // The uploads end when the request under way has; here only the limit of patience is kept.

@@ -25,7 +25,7 @@ import Testing
                         clock set 1 min 1 s ago
             Queue       3 files, 52.0 MiB to upload · oldest from 2 h ago · next try in 30 s
                         the cloud is unreachable
-                        uploading 1 (40.0 MiB) · imported 12 (1.1 GiB)
+                        uploading 1 · imported 12
             Disk        10.1 GiB of 32.0 GiB free · 1.0 GiB kept free · /var/lib/celestiad
             Transfer    device→hub  █████████░░░░░░░   62 %  25.0 MiB of 40.0 MiB  1.1 MiB/s  12 s left  REC000…
                         hub→cloud   ████████░░░░░░░░   50 %  20.0 MiB of 40.0 MiB  5.0 MiB/s  4 s left  REC0001…
@@ -57,8 +57,7 @@ import Testing
                         oldest from 2 h ago
                         next try in 30 s
                         the cloud is unreachable
-                        uploading 1 (40.0 MiB)
-                        imported 12 (1.1 GiB)
+                        uploading 1 · imported 12
             Disk        10.1 GiB of 32.0 GiB free
                         1.0 GiB kept free
                         /var/lib/celestiad
@@ -230,7 +229,7 @@ import Testing
                 $0.recorders[0].link = LinkDocument(state: "absent")
             } == ["Küche 🎙 is not in reach"])
         #expect(
-            outcome { $0.queue.states = [StateCount(state: "failed_terminal", sessions: 1, bytes: 9)] }
+            outcome { $0.queue.states = [StateCount(state: "failed_terminal", sessions: 1)] }
                 == ["1 session cannot be uploaded: celestiad sessions"])
     }
 }

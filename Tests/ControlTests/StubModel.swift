@@ -161,8 +161,8 @@ enum Fixtures {
         recorders: [recorder],
         queue: QueueDocument(
             states: [
-                StateCount(state: "uploading", sessions: 1, bytes: 41_943_041),
-                StateCount(state: "imported", sessions: 12, bytes: 1_288_490_188),
+                StateCount(state: "uploading", sessions: 1),
+                StateCount(state: "imported", sessions: 12),
             ],
             pendingAssets: 3, pendingBytes: 54_525_952, oldestPending: ago(7200), nextTry: later(30),
             reason: "the cloud is unreachable"),

@@ -142,15 +142,12 @@ package struct StateCount: Sendable, Hashable, Codable {
     package var state: String
     /// How many sessions.
     package var sessions: Int
-    /// The bytes of their files.
-    package var bytes: Int64
 
     package init(
-        state: String, sessions: Int, bytes: Int64
+        state: String, sessions: Int
     ) {
         self.state = state
         self.sessions = sessions
-        self.bytes = bytes
     }
 }
 

@@ -118,7 +118,7 @@ extension TransferDocument {
 extension QueueDocument {
     init(_ counts: QueueCounts, oldest: Date?, nextTry: Date?, holds: [Hold]) {
         let states = SessionState.allCases.compactMap { state in
-            counts.sessions[state].map { StateCount(state: state.rawValue, sessions: $0, bytes: 0) }
+            counts.sessions[state].map { StateCount(state: state.rawValue, sessions: $0) }
         }
         self.init(
             states: states, pendingAssets: counts.unsentFiles, pendingBytes: counts.unsentBytes,

@@ -77,7 +77,7 @@ struct StatusView {
         if let oldest = queue.oldestPending { pieces.append("oldest from \(layout.ago(oldest))") }
         if let next = queue.nextTry { pieces.append("next try \(layout.until(next))") }
         if let reason = queue.reason { pieces.append(Text.clean(reason)) }
-        let states = queue.states.map { "\(Words.plain($0.state)) \($0.sessions) (\(Units.bytes($0.bytes)))" }
+        let states = queue.states.map { "\(Words.plain($0.state)) \($0.sessions)" }
         return block("Queue", [pieces, states])
     }
 

@@ -34,27 +34,25 @@ package actor L2CAPSocket {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     private let socket: OwnedFD
+    /// The same socket once more, so that a read and a write can wait at the same time.
+    private let writing: OwnedFD
+    private nonisolated let readable: DescriptorWait
+    private nonisolated let writable: DescriptorWait
     private var isClosed = false
-    private var waiter: (id: UInt64, continuation: CheckedContinuation<Wake, Never>)?
-    private var watch: FDWatch?
-    private var timer: LoopTimer?
-    private var lastWait: UInt64 = 0
-
-    private enum Wake {
-        case ready, expired, cancelled
-    }
 
     private static let longestRead = 256 * 1024
 
-    /// Takes ownership of a nonblocking stream socket.
-    init(socket: consuming OwnedFD, loop: EventLoop) {
+    /// The least that a device must take in one SDU (Core Specification, Vol 3, Part A, 4.22).
+    private static let smallestMTU = 23
+
+    /// Takes ownership of a nonblocking stream socket. Throws when no descriptor is left.
+    init(socket: consuming OwnedFD, loop: EventLoop) throws(SystemError) {
+        let writing = try socket.duplicate()
+        readable = DescriptorWait(socket.rawValue, for: .readable, on: loop)
+        writable = DescriptorWait(writing.rawValue, for: .writable, on: loop)
+        self.writing = writing
         self.socket = socket
         self.loop = loop
-    }
-
-    isolated deinit {
-        watch?.cancel()
-        timer?.cancel()
     }
 
     // MARK: Connecting
@@ -66,7 +64,7 @@ package actor L2CAPSocket {
         to endpoint: Endpoint, timeout: Duration, on loop: EventLoop
     ) async throws(BlueZError) -> L2CAPSocket {
         do throws(SystemError) {
-            let socket = L2CAPSocket(socket: try open(endpoint), loop: loop)
+            let socket = try L2CAPSocket(socket: try open(endpoint), loop: loop)
             try await socket.connect(to: endpoint, timeout: timeout)
             return socket
         } catch {
@@ -83,22 +81,27 @@ package actor L2CAPSocket {
         return true
     }
 
-    /// Order matters: the options need an LE type, which only the bind gives.
     private static func open(_ endpoint: Endpoint) throws(SystemError) -> OwnedFD {
+        let socket = try open(at: address(endpoint.local, endpoint.localKind, psm: 0), BT_SECURITY_MEDIUM)
+        var mtu = endpoint.receiveMTU
+        guard setsockopt(socket.rawValue, SOL_BLUETOOTH, BT_RCVMTU, &mtu, 2) == 0 else {
+            throw SystemError("setsockopt(BT_RCVMTU)")
+        }
+        return socket
+    }
+
+    /// A nonblocking stream socket. Order matters: the options need an LE type, which only the bind gives.
+    static func open(at local: sockaddr_l2, _ security: Int32) throws(SystemError) -> OwnedFD {
         let type = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
         let fd = Glibc.socket(AF_BLUETOOTH, Int32(type), BTPROTO_L2CAP)
         guard fd >= 0 else { throw SystemError("socket(AF_BLUETOOTH)") }
         let socket = OwnedFD(fd)
-        var local = address(endpoint.local, endpoint.localKind, psm: 0)
+        var local = local
         guard withSocketAddress(&local, { bind(fd, $0, $1) }) == 0 else { throw SystemError("bind") }
-        var security = bt_security(level: UInt8(BT_SECURITY_MEDIUM), key_size: 0)
+        var security = bt_security(level: UInt8(security), key_size: 0)
         let length = socklen_t(MemoryLayout<bt_security>.size)
         guard setsockopt(fd, SOL_BLUETOOTH, BT_SECURITY, &security, length) == 0 else {
             throw SystemError("setsockopt(BT_SECURITY)")
-        }
-        var mtu = endpoint.receiveMTU
-        guard setsockopt(fd, SOL_BLUETOOTH, BT_RCVMTU, &mtu, 2) == 0 else {
-            throw SystemError("setsockopt(BT_RCVMTU)")
         }
         return socket
     }
@@ -108,7 +111,7 @@ package actor L2CAPSocket {
         let fd = socket.rawValue
         if withSocketAddress(&remote, { Glibc.connect(fd, $0, $1) }) == 0 { return }
         guard errno == EINPROGRESS else { throw SystemError("connect") }
-        switch try await wait(for: .writable, timeout: timeout) {
+        switch try await writable.wait(timeout: timeout) {
         case .expired: throw SystemError("connect", errno: ETIMEDOUT)
         case .cancelled: throw SystemError("connect", errno: ECANCELED)
         case .ready: break
@@ -139,11 +142,11 @@ package actor L2CAPSocket {
     package func read(upTo count: Int, stall: Duration) async throws(BlueZError) -> [UInt8] {
         let count = max(1, min(count, Self.longestRead))
         while true {
-            let wake: Wake
+            let wake: DescriptorWait.Wake
             do throws(SystemError) {
                 guard !isClosed else { throw SystemError("recv", errno: EBADF) }
                 if let bytes = try receive(count) { return bytes }
-                wake = try await wait(for: .readable, timeout: stall)
+                wake = try await readable.wait(timeout: stall)
             } catch {
                 throw Self.error(for: error)
             }
@@ -168,7 +171,7 @@ package actor L2CAPSocket {
         isClosed = true
         // The descriptor itself goes with this object; the device learns now.
         shutdown(socket.rawValue, Int32(SHUT_RDWR))
-        wake(.cancelled)
+        for wait in [readable, writable] { wait.assumeIsolated { $0.cancel() } }
     }
 
     /// Up to `count` bytes, none at the end of the stream, nil when none have come yet.
@@ -186,36 +189,55 @@ package actor L2CAPSocket {
         }
     }
 
-    // MARK: Waiting
+    // MARK: Writing
 
-    private func wait(for events: FDEvents, timeout: Duration) async throws(SystemError) -> Wake {
-        guard waiter == nil else { throw SystemError("recv", errno: EBUSY) }
-        lastWait += 1
-        let id = lastWait
-        watch = try loop.watch(socket.rawValue, for: events) { [weak self] _ in
-            self?.assumeIsolated { $0.wake(.ready) }
+    /// The longest SDU that the device takes.
+    package var sendMTU: Int {
+        var mtu: UInt16 = 0
+        var length = socklen_t(MemoryLayout<UInt16>.size)
+        guard getsockopt(socket.rawValue, SOL_BLUETOOTH, BT_SNDMTU, &mtu, &length) == 0 else {
+            return Self.smallestMTU
         }
-        timer = loop.schedule(after: timeout) { [weak self] in self?.assumeIsolated { $0.wake(.expired) } }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { self.setWaiter($0, id: id) }
-        } onCancel: {
-            loop.submit { [weak self] in
-                self?.assumeIsolated { if $0.waiter?.id == id { $0.wake(.cancelled) } }
+        return max(Int(mtu), Self.smallestMTU)
+    }
+
+    /// Sends all bytes, in SDUs that the device takes, as it gives credits. One writer at a time. Throws `stalled` when
+    /// it takes nothing for `stall`, `linkLost` when it or the link goes, `closed` after `close()`, `cancelled` promptly
+    /// when the task is cancelled; how much was sent is then unknown.
+    package func write(_ bytes: [UInt8], stall: Duration) async throws(BlueZError) {
+        // A longer one is refused (EMSGSIZE), on a stream socket, too.
+        let longest = sendMTU
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let wake: DescriptorWait.Wake
+            do throws(SystemError) {
+                guard !isClosed else { throw SystemError("send", errno: EBADF) }
+                if let count = try send(rest.prefix(longest)) {
+                    rest = rest.dropFirst(count)
+                    continue
+                }
+                wake = try await writable.wait(timeout: stall)
+            } catch {
+                throw Self.error(for: error)
+            }
+            switch wake {
+            case .ready: continue
+            case .cancelled: throw isClosed ? Self.closed : .cancelled
+            case .expired: throw BlueZError(.stalled, "the device took nothing for \(stall)")
             }
         }
     }
 
-    private func setWaiter(_ continuation: CheckedContinuation<Wake, Never>, id: UInt64) {
-        waiter = (id, continuation)
-        if Task.isCancelled || isClosed { wake(.cancelled) }
-    }
-
-    private func wake(_ wake: Wake) {
-        watch?.cancel()
-        timer?.cancel()
-        (watch, timer) = (nil, nil)
-        waiter?.continuation.resume(returning: wake)
-        waiter = nil
+    /// How many bytes the kernel took, nil when it has no room or no credits.
+    private func send(_ bytes: ArraySlice<UInt8>) throws(SystemError) -> Int? {
+        while true {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(writing.rawValue, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+            }
+            if count >= 0 { return count }
+            if errno == EAGAIN { return nil }
+            guard errno == EINTR else { throw SystemError("send") }
+        }
     }
 
     // MARK: Errors
@@ -242,7 +264,7 @@ package actor L2CAPSocket {
 }
 
 /// Passes a Bluetooth socket address as the system calls want it.
-private func withSocketAddress(
+func withSocketAddress(
     _ address: inout sockaddr_l2, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
 ) -> Int32 {
     withUnsafePointer(to: &address) { pointer in

@@ -63,13 +63,24 @@ enum MessageWriter {
         guard key.isBasic else { throw mixed }
         let signature = "{\(key.signature)\(value.signature)}"
         try container("a", signature, &iterator) { (inside: inout DBusMessageIter) throws(DBusError) in
-            for (entryKey, entryValue) in entries {
+            for (entryKey, entryValue) in ordered(entries, by: key) {
                 guard entryKey.type == key, entryValue.type == value else { throw mixed }
                 try container("e", nil, &inside) { (entry: inout DBusMessageIter) throws(DBusError) in
                     try append(entryKey, to: &entry, depth: depth + 2)
                     try append(entryValue, to: &entry, depth: depth + 2)
                 }
             }
+        }
+    }
+
+    /// Objects go in the order of their paths: bluetoothd gives attributes their handles in the order in which it reads
+    /// them, and devices remember handles.
+    private static func ordered(
+        _ entries: [DBusValue: DBusValue], by key: DBusType
+    ) -> [(key: DBusValue, value: DBusValue)] {
+        guard key == .objectPath else { return Array(entries) }
+        return entries.sorted { left, right in
+            (left.key.asObjectPath ?? .root) < (right.key.asObjectPath ?? .root)
         }
     }
 

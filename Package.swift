@@ -72,9 +72,22 @@ let package = Package(
             ["Gateway", "Control", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue", "HTTP", "Cloud"]),
 
         module("RecorderModel", ["ObjectTransfer", "Recorder", "CCrypto"], path: "simulators/RecorderModel"),
-        module("FakeBlueZ", ["RecorderModel", "DBus", "EventLoop"], path: "simulators/FakeBlueZ"),
+        module(
+            "SimulatorControl", ["RecorderModel", "ObjectTransfer", "Recorder", "DBus", "EventLoop"],
+            path: "simulators/SimulatorControl"),
+        module(
+            "FakeBlueZ", ["RecorderModel", "SimulatorControl", "DBus", "EventLoop"],
+            path: "simulators/FakeBlueZ"),
+        module(
+            "BlueZPeripheral",
+            [
+                "RecorderModel", "SimulatorControl", "ObjectTransfer", "Recorder", "BlueZ", "DBus",
+                "EventLoop",
+            ],
+            path: "simulators/BlueZPeripheral", exclude: ["life.ccdw.CelestiaSim1.conf"]),
         program(
-            "celestia-recorder", ["FakeBlueZ", "RecorderModel", "DBus", "EventLoop"],
+            "celestia-recorder",
+            ["FakeBlueZ", "BlueZPeripheral", "RecorderModel", "SimulatorControl", "DBus", "EventLoop"],
             path: "simulators/celestia-recorder"),
 
         .target(
@@ -94,7 +107,8 @@ let package = Package(
         tests(
             "FakeBlueZTests",
             [
-                "FakeBlueZ", "RecorderModel", "ObjectTransfer", "Recorder", "DBus", "EventLoop",
+                "FakeBlueZ", "RecorderModel", "SimulatorControl", "ObjectTransfer", "Recorder", "DBus",
+                "EventLoop",
                 "celestia-recorder",
             ]),
         tests("SystemTests", ["celestiad"]),

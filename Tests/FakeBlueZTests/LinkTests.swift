@@ -4,6 +4,7 @@ import Glibc
 import ObjectTransfer
 import Recorder
 import RecorderModel
+import SimulatorControl
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct LinkTests {

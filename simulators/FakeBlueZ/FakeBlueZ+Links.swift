@@ -163,7 +163,7 @@ extension FakeBlueZ {
         peripheral.link = nil
         peripheral.pumpTimer?.cancel()
         peripheral.model.disconnect()
-        peripheral.confirm(false)
+        peripheral.user.confirm(false)
         for acquired in device.acquired.values { acquired.close() }
         for id in device.acquired.keys { notifyReleased(device, id) }
         device.acquired = [:]

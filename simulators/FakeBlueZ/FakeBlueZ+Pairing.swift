@@ -155,13 +155,13 @@ extension FakeBlueZ {
         let number = peripheral.configuration.passkey ?? UInt32.random(in: 0...999_999)
         let digits = String(number)
         let shown = String(repeating: "0", count: max(0, 6 - digits.utf8.count)) + digits
-        peripheral.askUser()
+        peripheral.user.ask()
         onEvent(.displayed(serial: peripheral.serial, passkey: shown))
         do throws(DBusError) {
             if method == .numericComparison {
                 _ = try await ask(
                     attempt, "RequestConfirmation", [.objectPath(device.path), .uint32(number)])
-                guard await withCheckedContinuation({ peripheral.wait($0) }) else {
+                guard await withCheckedContinuation({ peripheral.user.wait($0) }) else {
                     throw .authenticationFailed
                 }
             } else {

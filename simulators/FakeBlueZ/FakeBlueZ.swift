@@ -1,7 +1,7 @@
 package import DBus
 package import EventLoop
 internal import ObjectTransfer
-internal import RecorderModel
+package import RecorderModel
 
 /// An org.bluez on a message bus of its own, with simulated recorders within its range: behaves as bluetoothd does
 /// where a central can tell (research in BlueZ 5.66 and 5.82), errors and their texts included.
@@ -10,7 +10,7 @@ package actor FakeBlueZ {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let configuration: FakeBlueZConfiguration
-    let onEvent: @Sendable (FakeBlueZEvent) -> Void
+    let onEvent: @Sendable (SimulatorEvent) -> Void
     let peripherals: [Peripheral]
 
     /// The bus connection of the bluetoothd that runs now; nil while none does.
@@ -31,7 +31,7 @@ package actor FakeBlueZ {
     /// Nothing is on the bus before `start()`. `onEvent` is called on the loop.
     package init(
         _ configuration: FakeBlueZConfiguration, loop: EventLoop,
-        onEvent: @escaping @Sendable (FakeBlueZEvent) -> Void = { _ in }
+        onEvent: @escaping @Sendable (SimulatorEvent) -> Void = { _ in }
     ) {
         self.loop = loop
         self.configuration = configuration

@@ -8,16 +8,6 @@ package enum BlueZVersion: String, Sendable, Hashable, CaseIterable {
     case debian13 = "5.82"
 }
 
-/// How a recorder's user answers when numbers are compared.
-package enum RecorderConfirmation: String, Sendable, Hashable, CaseIterable {
-    /// Confirms at once.
-    case automatic = "auto"
-    /// Waits for `Confirm` of the control interface.
-    case manual
-    /// Refuses at once.
-    case refuse
-}
-
 /// One simulated recorder within radio range.
 package struct PeripheralConfiguration: Sendable {
     package var recorder: RecorderConfiguration
@@ -77,16 +67,4 @@ package struct FakeBlueZConfiguration: Sendable {
         self.busAddress = busAddress
         self.peripherals = peripherals
     }
-}
-
-/// What the simulator tells its owner; called on the event loop.
-package enum FakeBlueZEvent: Sendable, Hashable {
-    /// The recorder's display shows the number.
-    case displayed(serial: String, passkey: String)
-    /// The recorder has a new bond.
-    case paired(serial: String)
-    case connected(serial: String)
-    case disconnected(serial: String)
-    /// The recorder's lasting state changed.
-    case stateChanged(serial: String, RecorderState)
 }

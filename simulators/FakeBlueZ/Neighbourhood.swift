@@ -10,40 +10,18 @@ final class Peripheral {
     var isInRange = true
     /// The device object through which it is connected.
     var link: FakeDevice?
-    /// What the recorder's user has answered to the number on the display.
-    private var answer: Bool?
-    private var waiting: CheckedContinuation<Bool, Never>?
+    let user: RecorderUser
     var pumpTimer: LoopTimer?
     var rssi: Int16 = -52
 
     init(_ configuration: PeripheralConfiguration) {
         self.configuration = configuration
         model = RecorderModel(configuration.recorder)
+        user = RecorderUser(configuration.confirmation)
     }
 
     var serial: String { model.serial }
     var isAdvertising: Bool { isInRange && link == nil }
-
-    /// The recorder's user answers, perhaps before anybody waits.
-    func confirm(_ answer: Bool) {
-        self.answer = answer
-        waiting?.resume(returning: answer)
-        waiting = nil
-    }
-
-    /// A new number is on the display.
-    func askUser() {
-        confirm(false)
-        switch configuration.confirmation {
-        case .automatic: answer = true
-        case .refuse: answer = false
-        case .manual: answer = nil
-        }
-    }
-
-    func wait(_ continuation: CheckedContinuation<Bool, Never>) {
-        if let answer { continuation.resume(returning: answer) } else { waiting = continuation }
-    }
 }
 
 /// What a client asked discovery to report (Adapter1.SetDiscoveryFilter).

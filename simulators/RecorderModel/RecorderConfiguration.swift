@@ -32,5 +32,5 @@ package struct RecorderConfiguration: Sendable {
     }
 
     /// The security that protected attributes ask for: with a display, pairing must have been authenticated.
-    var requiredSecurity: LinkSecurity { pairing == .justWorks ? .encrypted : .authenticated }
+    package var requiredSecurity: LinkSecurity { pairing == .justWorks ? .encrypted : .authenticated }
 }

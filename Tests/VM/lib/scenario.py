@@ -65,9 +65,11 @@ class Call:
     def refuse(self, error):
         self.error, self.done = error, True
 
-    def finish(self, what):
-        """Waits for the reply; an error fails the scenario."""
+    def finish(self, what, all=False):
+        """Waits for the reply and returns its value, or all of them; an error fails the scenario."""
         wait_until(f"{what}: answered", lambda: self.done, DEADLINE + 5)
         if self.error:
             fail(f"{what}: {self.error.get_dbus_name()}: {self.error.get_dbus_message()}")
+        if all:
+            return self.values
         return self.values[0] if self.values else None

@@ -1,0 +1,155 @@
+"""A simulated recorder on hci1, and what the hub's side of a scenario does with its Object Transfer Service: by hand, so
+that celestiad's own client is not what proves it.
+"""
+
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+
+import dbus
+
+import bluez
+import coc
+from central import Central
+from scenario import Call, expect_equal, wait_until
+
+PROGRAM = "/vm/project/.build/release/celestia-recorder"
+POLICY = "/vm/project/simulators/BlueZPeripheral/life.ccdw.CelestiaSim1.conf"
+OTS = "00001825-0000-1000-8000-00805f9b34fb"
+CAPTURE = "ce1e57a0-{}-4c41-8b1d-5e0f6d2a9b37"
+OBJECT_DATA, OBJECT_DATA_CONTROL = CAPTURE.format("0004"), CAPTURE.format("0005")
+FEATURE, SIZE, ACTION, LIST = (f"0000{short}-0000-1000-8000-00805f9b34fb" for short in ("2abd", "2ac0", "2ac5", "2ac6"))
+NO_OPTIONS = dbus.Dictionary(signature="sv")
+CREDITS = 32
+
+
+class RecorderCentral(Central):
+    """hci0 of a machine in which a recorder advertises on hci1."""
+
+    service = OTS
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
+        shutil.copy(POLICY, "/usr/share/dbus-1/system.d/")
+        subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
+        super().__init__()
+
+    def start(self):
+        captures = self.directory / "captures" / "walk"
+        captures.mkdir(parents=True)
+        self.files = {"walk.wav": random.Random(1).randbytes(150_000), "tree.jpg": random.Random(2).randbytes(40_001)}
+        for name, data in self.files.items():
+            (captures / name).write_bytes(data)
+        self.output = self.directory / "output"
+        return subprocess.Popen(
+            [PROGRAM, "--adapter", "hci1", "--captures", captures.parent, *self.arguments],
+            stdout=self.output.open("w"))
+
+    def is_ready(self):
+        return "ready " in self.output.read_text()
+
+    def simulator(self, method, *arguments):
+        """Calls the control interface of the first recorder."""
+        sim = self.bus.get_object("life.ccdw.CelestiaSim1", "/sim", introspect=False)
+        return getattr(dbus.Interface(sim, "life.ccdw.CelestiaSim1"), method)("", *arguments)
+
+    def shown(self):
+        """The numbers that the recorder's display showed."""
+        return re.findall(r"shows (\d{6})", self.output.read_text())
+
+    def characteristic(self, uuid):
+        path = wait_until(f"{uuid} is there", lambda: bluez.characteristic(self.bus, self.device, uuid))
+        return bluez.interface(self.bus, path, "org.bluez.GattCharacteristic1")
+
+    def resolve(self):
+        wait_until("services resolved", lambda: self.properties().get("ServicesResolved"))
+
+
+class Objects:
+    """The Object Transfer Service of a paired recorder."""
+
+    def __init__(self, central):
+        self.central, self.responses = central, []
+        self.bus = central.bus
+        self.points = {uuid: central.characteristic(uuid) for uuid in (ACTION, LIST, SIZE)}
+        self.bus.add_signal_receiver(self.changed, "PropertiesChanged", path_keyword="path")
+        for uuid in (ACTION, LIST):
+            Call(self.points[uuid].StartNotify).finish("StartNotify")
+
+    def changed(self, interface, values, _, path):
+        if path in (self.points[ACTION].object_path, self.points[LIST].object_path) and "Value" in values:
+            self.responses.append(bytes(values["Value"]))
+
+    def request(self, uuid, what, data):
+        """Writes to a control point and waits for the indication that says that it was done."""
+        self.responses.clear()
+        Call(self.points[uuid].WriteValue, dbus.ByteArray(data), NO_OPTIONS).finish(what)
+        wait_until(f"{what}: indicated", lambda: self.responses)
+        expect_equal(f"{what}: done", [data[0], 1], list(self.responses[0][1:3]))
+
+    def select(self, number):
+        """Makes an object the current one and returns its size."""
+        self.request(LIST, f"go to object {number:#x}", b"\x05" + number.to_bytes(6, "little"))
+        return struct.unpack("<II", bytes(Call(self.points[SIZE].ReadValue, NO_OPTIONS).finish("size")))[0]
+
+    def read(self, channel, number):
+        """All bytes of an object, by the channel."""
+        size = self.select(number)
+        self.request(ACTION, f"read object {number:#x}", b"\x05" + struct.pack("<II", 0, size))
+        data = b""
+        while len(data) < size:
+            part = channel.recv(65536)
+            if not part:
+                break
+            data += part
+        return data
+
+    def listing(self, channel):
+        """The number of each object, by name."""
+        data, found = self.read(channel, 0), {}
+        while data:
+            length, number, name_length = struct.unpack("<H6sB", data[:9])
+            found[data[9:9 + name_length].decode()] = int.from_bytes(number, "little")
+            data = data[length:]
+        return found
+
+    def open_channel(self):
+        channel = coc.connect(self.central.address, str(self.central.properties()["Address"]))
+        channel.settimeout(30)
+        return channel
+
+    def read_by_notifications(self, number):
+        """All bytes of an object, by the notification plane."""
+        size = self.select(number)
+        fd, _ = Call(self.central.characteristic(OBJECT_DATA).AcquireNotify, NO_OPTIONS).finish("AcquireNotify", all=True)
+        fd = fd.take()
+        os.set_blocking(fd, False)
+        control = self.central.characteristic(OBJECT_DATA_CONTROL)
+        start = b"\x01" + struct.pack("<IIH", 0, size, CREDITS)
+        Call(control.WriteValue, dbus.ByteArray(start), NO_OPTIONS).finish("START")
+        data, frames = b"", 0
+
+        def more():
+            nonlocal data, frames
+            try:
+                while True:
+                    frame = os.read(fd, 1024)
+                    expect_offset, = struct.unpack("<I", frame[:4])
+                    if expect_offset != len(data):
+                        raise ValueError(f"a frame at {expect_offset}, not {len(data)}")
+                    data += frame[4:]
+                    frames += 1
+            except BlockingIOError:
+                return len(data) >= size or frames == CREDITS
+
+        while len(data) < size:
+            wait_until(f"{len(data)} of {size} bytes came", more)
+            if len(data) < size:
+                frames = 0
+                credit = b"\x02" + struct.pack("<H", CREDITS)
+                Call(control.WriteValue, dbus.ByteArray(credit), NO_OPTIONS).finish("CREDIT")
+        os.close(fd)
+        return data

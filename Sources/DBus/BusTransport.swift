@@ -381,10 +381,11 @@ final class BusTransport {
     }
 }
 
-/// One reply that is waited for; owns the libdbus pending call.
+/// One reply that is waited for; owns the libdbus pending call until it has come or is given up. The pending call owns
+/// this object in turn, as its notification's context: letting go of the handle is what frees both.
 private final class PendingReply {
     let id: UInt64
-    private let handle: OpaquePointer
+    private var handle: OpaquePointer?
     private weak var transport: BusTransport?
     private var completion: BusTransport.Completion?
 
@@ -398,24 +399,26 @@ private final class PendingReply {
         self.completion = completion
     }
 
-    deinit {
-        dbus_pending_call_unref(handle)
-    }
-
     func finish() {
-        guard let completion else { return }
+        guard let completion, let handle else { return }
         self.completion = nil
         transport?.finished(self)
         completion(Self.result(of: handle))
+        release()
     }
 
     func cancel(with error: DBusError) {
-        guard let completion else { return }
+        guard let completion, let handle else { return }
         self.completion = nil
         dbus_pending_call_cancel(handle)
-        // Drops libdbus's reference to this object, which a cancelled call would keep.
-        dbus_pending_call_set_notify(handle, nil, nil, nil)
         completion(.failure(error))
+        release()
+    }
+
+    private func release() {
+        guard let handle else { return }
+        self.handle = nil
+        dbus_pending_call_unref(handle)
     }
 
     private static func result(of handle: OpaquePointer) -> Result<[DBusValue], DBusError> {

@@ -121,6 +121,12 @@ package final class EventLoop: SerialExecutor, Sendable {
         return timer
     }
 
+    /// How many timers are kept, cancelled ones included. On the loop's thread only.
+    package var pendingTimers: Int {
+        checkIsolated()
+        return confined.value.timers.count
+    }
+
     /// Runs `body` on the loop's thread, soon.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         let mustWake = shared.withLock { $0.append(closure: body) }

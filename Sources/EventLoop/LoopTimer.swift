@@ -2,6 +2,7 @@
 package final class LoopTimer {
     let due: ContinuousClock.Instant
     private var body: (() -> Void)?
+    private weak var heap: TimerHeap?
 
     init(due: ContinuousClock.Instant, body: @escaping () -> Void) {
         self.due = due
@@ -10,7 +11,13 @@ package final class LoopTimer {
 
     /// The call will not happen; harmless when it already has.
     package func cancel() {
+        guard body != nil else { return }
         body = nil
+        heap?.noteCancellation()
+    }
+
+    func join(_ heap: TimerHeap) {
+        self.heap = heap
     }
 
     var isCancelled: Bool { body == nil }
@@ -22,13 +29,31 @@ package final class LoopTimer {
     }
 }
 
-/// The pending timers, soonest first: a binary heap in which cancelled timers stay until they reach the top.
+/// The pending timers, soonest first: a binary heap in which cancelled timers stay until they reach the top or are the
+/// greater part.
 final class TimerHeap {
     private var heap: [LoopTimer] = []
+    private var cancelled = 0
 
     func insert(_ timer: LoopTimer) {
+        timer.join(self)
         heap.append(timer)
-        var child = heap.count - 1
+        siftUp(heap.count - 1)
+    }
+
+    /// Deadlines are cancelled far more often than they come: without this they would pile up until their time.
+    func noteCancellation() {
+        cancelled += 1
+        guard cancelled > 64, cancelled > heap.count / 2 else { return }
+        heap.removeAll { $0.isCancelled }
+        cancelled = 0
+        for child in heap.indices { siftUp(child) }
+    }
+
+    var count: Int { heap.count }
+
+    private func siftUp(_ index: Int) {
+        var child = index
         while child > 0 {
             let parent = (child - 1) / 2
             guard heap[child].due < heap[parent].due else { break }
@@ -55,10 +80,14 @@ final class TimerHeap {
 
     func removeAll() {
         heap.removeAll()
+        cancelled = 0
     }
 
     private func dropCancelled() {
-        while heap.first?.isCancelled == true { _ = removeFirst() }
+        while heap.first?.isCancelled == true {
+            _ = removeFirst()
+            cancelled = max(0, cancelled - 1)
+        }
     }
 
     private func removeFirst() -> LoopTimer {

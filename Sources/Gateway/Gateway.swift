@@ -71,13 +71,14 @@ package actor Gateway {
             let api = CelestiaAPI(
                 base: base, transport: http, directory: configuration.stateDirectory, machine: machineID(),
                 executor: disk)
+            let clock = LoopClock(loop: loop)
             let bluez = BlueZ(
                 connection: try await openBus(configuration, loop),
-                configuration: BlueZConfiguration(services: LinkContext.requiredServices))
+                configuration: BlueZConfiguration(services: LinkContext.requiredServices), clock: clock)
             let board = Board(now: now)
             let context = LinkContext(
                 configuration: configuration, bluez: bluez, planes: DataPlanes(bluez: bluez), queue: queue,
-                board: board, log: log, targetHost: base.description, clock: ContinuousClock(), now: now)
+                board: board, log: log, targetHost: base.description, clock: clock, now: now)
             return Gateway(
                 configuration: configuration, log: log, board: board, context: context, http: http, api: api,
                 loops: [loop, disk])

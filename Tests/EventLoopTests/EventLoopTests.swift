@@ -106,6 +106,32 @@ import Testing
     }
 }
 
+@Suite struct LoopClockTests {
+    @Test func aSleepEndsAtItsTimeOrWithItsTask() async throws {
+        let loop = try EventLoop.start()
+        defer { loop.stop() }
+        let clock = LoopClock(loop: loop)
+        try await clock.sleep(for: .milliseconds(1))
+        let task = Task { try await clock.sleep(for: .seconds(3600)) }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func cancelledTimersDoNotPileUp() throws {
+        let clock = ManualClock()
+        let loop = try EventLoop.manual(time: { clock.now })
+        var fired: [Int] = []
+        for index in 0..<10_000 {
+            let timer = loop.schedule(after: .seconds(index)) { fired.append(index) }
+            if index % 1000 != 0 { timer.cancel() }
+        }
+        #expect(loop.pendingTimers < 200)
+        clock.advance(by: .seconds(20_000))
+        loop.turn()
+        #expect(fired == (0..<10).map { $0 * 1000 })
+    }
+}
+
 @Suite struct ManualClockTests {
     @Test func anHourOfSleepPassesAtOnce() async throws {
         let clock = ManualClock()

@@ -43,3 +43,12 @@ static inline int celestiad_catch_signal(int number, int fd) {
     celestiad_signal_pipe = fd;
     return sigaction(number, &action, 0);
 }
+
+// glibc gives each thread its own arena and keeps what was freed; a small daemon with short-lived buffers that move
+// between threads does better with one.
+#include <malloc.h>
+static inline void celestiad_use_one_arena(void) {
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+}

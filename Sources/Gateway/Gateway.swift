@@ -50,6 +50,8 @@ package actor Gateway {
         var settings = UploadConfiguration()
         settings.parallelUploads = configuration.parallelUploads
         settings.now = context.now
+        let clock = context.clock
+        settings.sleep = { try await clock.sleep(for: $0) }
         uploads = UploadSupervisor(
             queue: context.queue, api: api, board: board, log: log, configuration: settings)
         devices = DeviceSync(queue: context.queue, api: api, board: board, log: log, configuration: settings)
@@ -77,7 +79,8 @@ package actor Gateway {
                 configuration: BlueZConfiguration(services: LinkContext.requiredServices), clock: clock)
             let board = Board(now: now)
             let context = LinkContext(
-                configuration: configuration, bluez: bluez, planes: DataPlanes(bluez: bluez), queue: queue,
+                configuration: configuration, bluez: bluez, planes: DataPlanes(bluez: bluez, clock: clock),
+                queue: queue,
                 board: board, log: log, targetHost: base.description, clock: clock, now: now)
             return Gateway(
                 configuration: configuration, log: log, board: board, context: context, http: http, api: api,

@@ -13,6 +13,7 @@ enum Program {
     ]
 
     static func main() async {
+        ProcessMemory.keepSmall()
         signal(SIGPIPE, SIG_IGN)
         exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
     }

@@ -13,11 +13,13 @@ struct DataPlanes: Sendable {
     private static let receiveMTU: UInt16 = 8192
 
     let bluez: BlueZ
+    let clock: any Clock<Duration>
     /// Whether this process can have Bluetooth sockets at all.
     let hasSockets: Bool
 
-    init(bluez: BlueZ) {
+    init(bluez: BlueZ, clock: any Clock<Duration>) {
         self.bluez = bluez
+        self.clock = clock
         hasSockets = L2CAPSocket.isSupported
     }
 
@@ -35,7 +37,7 @@ struct DataPlanes: Sendable {
             }
             if (try? await channel.prepare()) != nil { return channel }
         }
-        return NotificationDataChannel(link: link) { () async throws(ObjectTransferError) in
+        return NotificationDataChannel(link: link, clock: clock) { () async throws(ObjectTransferError) in
             try await link.frameSource()
         }
     }

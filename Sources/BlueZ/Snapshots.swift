@@ -54,12 +54,16 @@ package struct Device: Sendable, Hashable, Identifiable {
     package private(set) var areServicesResolved: Bool?
     /// Advertised and, once connected, discovered service UUIDs, lower case, 36 characters.
     package private(set) var uuids: [String]?
-    /// In dBm; only while a discovery hears the device.
-    package private(set) var rssi: Int16?
+    private var reportedRSSI: Int16?
     /// Percent, from Battery1; nil where BlueZ has no such object.
     package private(set) var battery: UInt8?
 
     package var id: ObjectPath { path }
+    /// Whether a discovery hears the device now.
+    package var isHeard: Bool { reportedRSSI != nil }
+    /// In dBm, while a discovery hears the device. 127 is said by a controller that does not know (Core Specification,
+    /// Vol 4, Part E, 7.7.65.2).
+    package var rssi: Int16? { reportedRSSI == 127 ? nil : reportedRSSI }
 
     init(path: ObjectPath) {
         self.path = path
@@ -82,7 +86,17 @@ package struct Device: Sendable, Hashable, Identifiable {
         reader.flag("Connected", &isConnected)
         reader.flag("ServicesResolved", &areServicesResolved)
         reader.uuids("UUIDs", &uuids)
-        reader.int16("RSSI", &rssi)
+        reader.int16("RSSI", &reportedRSSI)
+        noteLink(reader)
+    }
+
+    /// BlueZ does not announce Connected when its ATT socket is ready before the kernel has said that the link is there
+    /// (src/device.c, device_connect_le), as happens on slow machines. But services are resolved only over a link.
+    private mutating func noteLink(_ reader: PropertyReader) {
+        var said: (connected: Bool?, resolved: Bool?)
+        reader.flag("Connected", &said.connected)
+        reader.flag("ServicesResolved", &said.resolved)
+        if said.resolved == true, said.connected == nil { isConnected = true }
     }
 
     mutating func applyBattery(_ reader: PropertyReader) {

@@ -109,6 +109,24 @@ import Testing
         }
     }
 
+    @Test func aLinkThatBlueZDoesNotAnnounceIsSeenByItsServices() async throws {
+        try await BlueZFixture.run { fixture in
+            let bluez = fixture.bluez
+            await fixture.bluetoothd.on("Connect") { _, _ throws(DBusError) in [] }
+            async let link = bluez.connect(Recorder.path)
+            await fixture.bluetoothd.waitForCall("Connect")
+            try await fixture.setDevice(["ServicesResolved": .boolean(true)])
+            #expect(try await link.device == Recorder.path)
+            try await fixture.setDevice(["ServicesResolved": .boolean(false)])
+            try await fixture.setDevice(["Connected": .boolean(false)])
+            try await fixture.wait("the link's end") { $0.link(to: Recorder.path) == nil }
+            // What was known of the services before says nothing about the next link.
+            try await fixture.setDevice(["Connected": .boolean(false), "ServicesResolved": .boolean(true)])
+            try await fixture.wait("the last change") { $0.device(Recorder.path)?.areServicesResolved == true }
+            #expect(await bluez.link(to: Recorder.path) == nil)
+        }
+    }
+
     @Test func aConnectThatNeverEndsIsGivenUp() async throws {
         try await BlueZFixture.run(deadlines: [\.connect: .milliseconds(100)]) { fixture in
             let bluez = fixture.bluez

@@ -51,7 +51,7 @@ struct LinkContext: Sendable {
 
     private static func preference(_ device: Device) -> Int {
         (device.isConnected == true ? 4 : 0) + (device.isPaired == true ? 2 : 0)
-            + (device.rssi != nil ? 1 : 0)
+            + (device.isHeard ? 1 : 0)
     }
 
     /// Works on a connected recorder: everything, or only until it is known who it is and how it is.

@@ -75,7 +75,7 @@ actor RecorderLink {
         defer { discovery.end() }
         for await _ in await context.bluez.changes() {
             let found = await context.devices(address: address).first {
-                $0.rssi != nil || $0.isConnected == true
+                $0.isHeard || $0.isConnected == true
             }
             guard let found else {
                 let reason = await whyNotInReach()

@@ -47,7 +47,7 @@ struct Scanner: Sendable {
         let adapters = Set(await context.bluez.adapters.filter { context.mayUse($0) }.map(\.path))
         return await context.bluez.devices.compactMap { device in
             guard adapters.contains(device.adapter), let address = device.address,
-                device.rssi != nil || device.isConnected == true, isRecorder(device)
+                device.isHeard || device.isConnected == true, isRecorder(device)
             else { return nil }
             return SeenRecorder(
                 address: address, name: device.name.map { Terminal.printable($0, limit: 40) },

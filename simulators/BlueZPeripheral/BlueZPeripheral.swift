@@ -162,15 +162,15 @@ package actor BlueZPeripheral {
     // MARK: Registration
 
     private func powerOn() async {
-        for property in ["Powered", "Pairable"] { await setProperty(property) }
+        await setProperty("Powered", .boolean(true))
     }
 
     /// Something else, such as AutoEnable of bluetoothd, may be at it as well.
-    private func setProperty(_ name: String) async {
+    private func setProperty(_ name: String, _ value: DBusValue) async {
         do throws(DBusError) {
             _ = try await call(
                 adapter.path, BlueZNames.properties, "Set",
-                [.string(BlueZNames.adapter), .string(name), .variant(.boolean(true))])
+                [.string(BlueZNames.adapter), .string(name), .variant(value)])
         } catch {
             trouble("\(configuration.adapter) does not take \(name)", error)
         }
@@ -181,7 +181,9 @@ package actor BlueZPeripheral {
         isRegistered = true
         do throws(DBusError) {
             try await registerAgent()
-            await setProperty("Pairable")
+            await setProperty("Pairable", .boolean(true))
+            // Hubs read the name of the Generic Access service, which this is.
+            await setProperty("Alias", .string(configuration.name))
             _ = try await call(
                 adapter.path, BlueZNames.gattManager, "RegisterApplication",
                 [.objectPath(BlueZNames.applicationPath), BlueZNames.noOptions])

@@ -26,6 +26,42 @@ NO_OPTIONS = dbus.Dictionary(signature="sv")
 CREDITS = 32
 
 
+class Recorder:
+    """`celestia-recorder` on hci1, with one capture of two files."""
+
+    def __init__(self, directory, *arguments):
+        shutil.copy(POLICY, "/usr/share/dbus-1/system.d/")
+        subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
+        self.bus = dbus.SystemBus()
+        captures = directory / "captures" / "walk"
+        captures.mkdir(parents=True)
+        self.files = {"walk.wav": random.Random(1).randbytes(150_000), "tree.jpg": random.Random(2).randbytes(40_001)}
+        for name, data in self.files.items():
+            (captures / name).write_bytes(data)
+        self.output = directory / "recorder"
+        self.process = subprocess.Popen(
+            [PROGRAM, "--adapter", "hci1", "--captures", captures.parent, *arguments], stdout=self.output.open("w"))
+
+    def said(self, pattern):
+        """What the recorder said, by a regular expression."""
+        return re.findall(pattern, self.output.read_text())
+
+    def is_ready(self):
+        return bool(self.said("^ready "))
+
+    def address(self):
+        return self.said("@([0-9A-F:]{17})")[0]
+
+    def shown(self):
+        """The numbers that the recorder's display showed."""
+        return self.said(r"shows (\d{6})")
+
+    def call(self, method, *arguments):
+        """Calls the control interface of the simulator."""
+        simulator = self.bus.get_object("life.ccdw.CelestiaSim1", "/sim", introspect=False)
+        return getattr(dbus.Interface(simulator, "life.ccdw.CelestiaSim1"), method)("", *arguments)
+
+
 class RecorderCentral(Central):
     """hci0 of a machine in which a recorder advertises on hci1."""
 
@@ -33,32 +69,14 @@ class RecorderCentral(Central):
 
     def __init__(self, *arguments):
         self.arguments = arguments
-        shutil.copy(POLICY, "/usr/share/dbus-1/system.d/")
-        subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
         super().__init__()
 
     def start(self):
-        captures = self.directory / "captures" / "walk"
-        captures.mkdir(parents=True)
-        self.files = {"walk.wav": random.Random(1).randbytes(150_000), "tree.jpg": random.Random(2).randbytes(40_001)}
-        for name, data in self.files.items():
-            (captures / name).write_bytes(data)
-        self.output = self.directory / "output"
-        return subprocess.Popen(
-            [PROGRAM, "--adapter", "hci1", "--captures", captures.parent, *self.arguments],
-            stdout=self.output.open("w"))
+        self.recorder = Recorder(self.directory, *self.arguments)
+        return self.recorder.process
 
     def is_ready(self):
-        return "ready " in self.output.read_text()
-
-    def simulator(self, method, *arguments):
-        """Calls the control interface of the first recorder."""
-        sim = self.bus.get_object("life.ccdw.CelestiaSim1", "/sim", introspect=False)
-        return getattr(dbus.Interface(sim, "life.ccdw.CelestiaSim1"), method)("", *arguments)
-
-    def shown(self):
-        """The numbers that the recorder's display showed."""
-        return re.findall(r"shows (\d{6})", self.output.read_text())
+        return self.recorder.is_ready()
 
     def characteristic(self, uuid):
         path = wait_until(f"{uuid} is there", lambda: bluez.characteristic(self.bus, self.device, uuid))

@@ -122,7 +122,9 @@ import Testing
             try await fixture.wait("the link's end") { $0.link(to: Recorder.path) == nil }
             // What was known of the services before says nothing about the next link.
             try await fixture.setDevice(["Connected": .boolean(false), "ServicesResolved": .boolean(true)])
-            try await fixture.wait("the last change") { $0.device(Recorder.path)?.areServicesResolved == true }
+            try await fixture.wait("the last change") {
+                $0.device(Recorder.path)?.areServicesResolved == true
+            }
             #expect(await bluez.link(to: Recorder.path) == nil)
         }
     }

@@ -32,7 +32,7 @@ import Testing
     private func end(_ process: Process) async -> Int32 {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                process.waitUntilExit()
+                process.waitForEnd()
                 continuation.resume(returning: process.terminationStatus)
             }
         }

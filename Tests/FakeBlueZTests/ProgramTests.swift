@@ -65,7 +65,7 @@ import Testing
             process.standardError = errors
             try process.run()
             let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
+            process.waitForEnd()
             #expect(process.terminationStatus == 2)
             #expect(text.hasPrefix("celestia-recorder: ") && text.hasSuffix("; see --help\n"))
         }
@@ -115,7 +115,7 @@ private final class Conversation {
 
     deinit {
         process.terminate()
-        process.waitUntilExit()
+        process.waitForEnd()
     }
 
     func say(_ line: String) throws {

@@ -45,6 +45,6 @@ package final class StdinTetheredProcess: @unchecked Sendable {
 
     package func kill() {
         try? tether.fileHandleForWriting.close()
-        process.waitUntilExit()
+        process.waitForEnd()
     }
 }

@@ -111,7 +111,8 @@ let package = Package(
                 "EventLoop",
                 "celestia-recorder",
             ]),
-        tests("SystemTests", ["celestiad"]),
+        tests(
+            "SystemTests", ["celestiad", "celestia-recorder", "Control", "DBus", "EventLoop", "CaptureQueue"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -316,7 +316,12 @@ extension Gateway {
             tell(report, log)
             return queue
         } catch {
-            throw GatewayError(error)
+            let failure = GatewayError(error)
+            throw GatewayError(
+                failure.code, failure.message,
+                hint: failure.hint
+                    ?? "celestiad must be able to write there; [General] StateDirectory names another directory."
+            )
         }
     }
 

@@ -4,9 +4,9 @@ package typealias ByteSink = @Sendable ([UInt8]) async throws(ObjectTransferErro
 /// The ways in which the bytes of an object can come.
 package enum DataPlane: String, Sendable, Hashable, CaseIterable {
     /// The Object Transfer Channel: an LE credit-based L2CAP channel.
-    case channel = "l2cap"
+    case channel = "coc"
     /// The recorder's own notifications.
-    case notifications
+    case notifications = "notification"
 }
 
 /// Brings the bytes of the current object. One transfer at a time; every call returns promptly (with

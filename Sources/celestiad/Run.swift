@@ -61,7 +61,8 @@ enum RunVerb {
             guard count >= 0 else {
                 throw GatewayError(
                     .configuration,
-                    "the configuration file \(path) cannot be read: \(SystemError("read").description)")
+                    "the configuration file \(path) cannot be read: \(SystemError("read").description)",
+                    hint: "Name another with --config; it is an INI file.")
             }
             guard count > 0 else { break }
             bytes += buffer[..<count]

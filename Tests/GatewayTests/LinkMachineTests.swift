@@ -79,4 +79,22 @@ private struct Highest: RandomNumberGenerator {
         #expect(step == .waitForUser)
         #expect(machine.reason == "why")
     }
+
+    /// How often the recorder ends the link before anything is known of it, what else happens, and whether the user is
+    /// told that the bond may be lost.
+    @Test(
+        arguments: [
+            ([end, end], false), ([end, end, end], true),
+            ([end, [.inReach, .connected, failed(.endedByRecorder), .rested], end], true),
+            ([end, end, [.inReach, .connected, .resolved, failed(.endedByRecorder), .rested], end], false),
+            ([end, end, [.userActed], end], false),
+        ] as [([[LinkMachine.Outcome]], Bool)])
+    func linksThatEndAtOnceMayMeanALostBond(_ outcomes: [[LinkMachine.Outcome]], isTold: Bool) {
+        let (machine, step) = run(Array(outcomes.joined().dropLast()))
+        #expect(machine.reason?.hasSuffix(LinkMachine.repairAdvice) == isTold)
+        // It may also be a phone nearby: the hub goes on trying.
+        guard case .rest = step else { return #expect(Bool(false), "\(step)") }
+    }
+
+    private static let end: [LinkMachine.Outcome] = [.inReach, failed(.endedByRecorder), .rested]
 }

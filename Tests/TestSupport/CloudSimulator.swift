@@ -114,6 +114,11 @@ package final class CloudSimulator: Sendable {
         try await post("faults", json)
     }
 
+    /// Removes all faults.
+    package func clearFaults() async throws {
+        _ = try await send("DELETE", "faults", nil)
+    }
+
     /// Any request of the control plane with a JSON body, for example `post("expire-tokens", "{}")`.
     package func post(_ path: String, _ json: String = "{}") async throws {
         _ = try await send("POST", path, Data(json.utf8))

@@ -23,8 +23,8 @@ extension RecorderModel {
         case .start(let offset, let length, let credits):
             guard let object = current else { throw .objectNotSelected }
             guard transfer?.plane != .channel, checksum == nil else { throw .procedureInProgress }
-            let isLocked = faults.locked?.includes(object.id) == true
-            guard !faults.refusesReads, !isLocked, Int64(offset) + Int64(length) <= Int64(object.size),
+            guard !faults.refusesReads, !takeLock(object.id),
+                Int64(offset) + Int64(length) <= Int64(object.size),
                 begin(.notifications, object, offset: offset, length: length, credits: Int(credits))
             else { throw .writeRequestRejected }
             return WriteReply(early: [.framesReady])

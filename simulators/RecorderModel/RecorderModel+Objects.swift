@@ -166,7 +166,7 @@ extension RecorderModel {
 
     // MARK: Faults
 
-    private func takeLock(_ id: ObjectID) -> Bool {
+    func takeLock(_ id: ObjectID) -> Bool {
         guard let target = faults.locked, target.includes(id) else { return false }
         if target == .once { clear(\.locked) }
         return true

@@ -10,6 +10,7 @@ extension LinkMachine.Failure {
             case .busGone, .bluetoothdGone, .adapterGone, .adapterOff: .adapterUnavailable
             case .connectFailed(.keyMissing), .notPaired, .authenticationFailed, .authenticationRejected:
                 .keyMissing
+            case .connectFailed(.abortByRemote), .linkLost: .endedByRecorder
             case .characteristicMissing, .notPermitted: .unusable
             default: .transient
             }
@@ -30,7 +31,7 @@ extension LinkMachine.Failure {
 
     private static func words(_ kind: Kind, _ message: String) -> String {
         kind == .keyMissing
-            ? "the recorder does not know this hub any more (\(message)); pair it again with celestiad pair --repair"
+            ? "the recorder does not know this hub any more (\(message)); \(LinkMachine.repairAdvice)"
             : message
     }
 }

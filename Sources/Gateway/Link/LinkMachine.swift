@@ -46,6 +46,9 @@ package struct LinkMachine: Sendable, Hashable {
             case adapterUnavailable
             /// The link broke or did not come up; another try may do.
             case transient
+            /// The other side ended it. Once the services are known that is as good as transient; before, again and
+            /// again, it is how a lost bond looks where BlueZ cannot tell (before 5.82).
+            case endedByRecorder
             /// The recorder does not know our keys any more.
             case keyMissing
             /// The hub does not know the recorder any more.
@@ -71,9 +74,14 @@ package struct LinkMachine: Sendable, Hashable {
     package private(set) var reason: String?
     private var failures = 0
     private var keyFailures = 0
+    private var earlyEnds = 0
 
     /// So many failed authentications in a row mean that the recorder has lost the bond.
     static let keyFailuresUntilUser = 2
+    /// So many links in a row that the recorder ends at once may mean it too; the hub tells and goes on trying.
+    static let earlyEndsUntilTold = 3
+    /// What a reason ends with when only the user can make it good.
+    package static let repairAdvice = "pair it again with celestiad pair --repair"
 
     package init() {}
 
@@ -90,7 +98,7 @@ package struct LinkMachine: Sendable, Hashable {
         case .connected:
             return enter(.resolving, then: .resolve)
         case .resolved:
-            keyFailures = 0
+            (keyFailures, earlyEnds) = (0, 0)
             return enter(.syncing, then: .sync)
         case .synced(let progressed):
             // A sync that brought nothing is no proof that the link holds.
@@ -99,7 +107,7 @@ package struct LinkMachine: Sendable, Hashable {
         case .wanted:
             return enter(.syncing, then: .sync)
         case .rested, .userActed:
-            if outcome == .userActed { (failures, keyFailures) = (0, 0) }
+            if outcome == .userActed { (failures, keyFailures, earlyEnds) = (0, 0, 0) }
             return enter(.absent, then: .watch)
         case .failed(let failure):
             return handle(failure, using: &generator)
@@ -127,11 +135,26 @@ package struct LinkMachine: Sendable, Hashable {
                 return enter(.backingOff, failure.reason, then: .waitForUser)
             }
             return rest(failure, RetryPolicy(base: .seconds(2), cap: .seconds(60)), &generator)
+        case .endedByRecorder:
+            return rest(told(failure), Self.patient, &generator)
         case .transient:
-            return rest(failure, RetryPolicy(base: .seconds(1), cap: .seconds(300)), &generator)
+            return rest(failure, Self.patient, &generator)
         case .unusable, .storage:
             return rest(failure, RetryPolicy(base: .seconds(60), cap: .seconds(900)), &generator)
         }
+    }
+
+    private static let patient = RetryPolicy(base: .seconds(1), cap: .seconds(300))
+
+    /// The failure as it is told: with what it may mean, when it came too often too early.
+    private mutating func told(_ failure: Failure) -> Failure {
+        guard state == .connecting || state == .resolving else { return failure }
+        earlyEnds += 1
+        guard earlyEnds >= Self.earlyEndsUntilTold else { return failure }
+        return Failure(
+            failure.kind,
+            "the recorder ends every link at once (\(failure.reason)); if that goes on it has lost the bond: "
+                + Self.repairAdvice)
     }
 
     private mutating func rest(

@@ -50,6 +50,7 @@ struct PairingDriver: Sendable {
     let links: LinkSupervisor
 
     private static let searchDeadline = Duration.seconds(30)
+    private static let removalDeadline = Duration.seconds(10)
     private static let connectAttempts = 3
 
     func pair(_ options: PairingOptions, user: any PairingUser) async throws(GatewayError) -> PairingOutcome {
@@ -153,6 +154,10 @@ struct PairingDriver: Sendable {
     ) async throws(GatewayError) -> Device {
         do throws(BlueZError) {
             try await context.bluez.removeDevice(device.path)
+            // The answer may come before the news of it, and what is still known would be taken for found.
+            try await context.bluez.wait(
+                until: { bluez in !bluez.devices.contains { $0.path == device.path && $0.isPaired == true } },
+                what: "the end of the bond", timeout: Self.removalDeadline)
         } catch {
             throw GatewayError(error)
         }

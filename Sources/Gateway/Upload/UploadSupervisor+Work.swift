@@ -83,6 +83,7 @@ extension UploadSupervisor {
         successesAtFailure = successes
         if wasOpen, let reason = gate.reason {
             log.warning("uploads wait (\(reason.rawValue)): \(gate.message)")
+            context.board.announce(.sessions)
         }
     }
 
@@ -91,7 +92,12 @@ extension UploadSupervisor {
     func shut(_ reason: HostGate.Reason, _ message: String) async {
         let isNews = gate.reason != reason
         gate.shut(reason, message, at: configuration.monotonic(), configuration.retry, using: &random)
-        if isNews { log.warning("uploads wait (\(reason.rawValue)): \(message); \(reason.hint)") }
+        if isNews {
+            // What a call failed with ends with its own hint.
+            let advice = message.hasSuffix(reason.hint) ? "" : "; \(reason.hint)"
+            log.warning("uploads wait (\(reason.rawValue)): \(message)\(advice)")
+            context.board.announce(.sessions)
+        }
         guard isNews, let hold = reason.hold else { return }
         do throws(QueueError) {
             try await queue.holdQueue(hold, host: host, detail: message)
@@ -123,6 +129,7 @@ extension UploadSupervisor {
         guard let reason = gate.reason else { return }
         gate.open()
         log.notice("uploads go on: \(reason.rawValue) is over")
+        context.board.announce(.sessions)
         guard let hold = reason.hold else { return }
         do throws(QueueError) {
             try await queue.releaseQueueHold(hold, host: host)

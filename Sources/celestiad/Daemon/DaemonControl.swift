@@ -23,9 +23,10 @@ struct DaemonControl: ControlModel {
             let host = gateway.api.base.description
             let recorders = try await recorderDocuments()
             let counts = try await gateway.queue.counts()
+            let uploads = await gateway.uploads.status()
             let queue = QueueDocument(
                 counts, oldest: nil, nextTry: try await gateway.queue.nextUploadTime(host: host),
-                holds: try await gateway.queue.queueHolds(host: host))
+                holds: try await gateway.queue.queueHolds(host: host), uploads: uploads)
             let account = await accountDocument()
             let adapters = await adapterDocuments()
             let disk = gateway.diskSpace().map { DiskDocument(gateway.configuration, $0) }
@@ -35,7 +36,7 @@ struct DaemonControl: ControlModel {
                 transfers: gateway.board.transfers.map { TransferDocument($0) },
                 health: Health.items(
                     account: account, adapters: adapters, hasBlueZ: await gateway.bluez.isReady,
-                    recorders: recorders, counts: counts, disk: disk, now: now))
+                    recorders: recorders, counts: counts, uploads: uploads, disk: disk, now: now))
         } catch {
             throw ControlError(GatewayError(error))
         }

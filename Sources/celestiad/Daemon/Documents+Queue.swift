@@ -116,16 +116,19 @@ extension TransferDocument {
 }
 
 extension QueueDocument {
-    init(_ counts: QueueCounts, oldest: Date?, nextTry: Date?, holds: [Hold]) {
+    init(
+        _ counts: QueueCounts, oldest: Date?, nextTry: Date?, holds: [Hold], uploads: UploadStatus
+    ) {
         let states = SessionState.allCases.compactMap { state in
             counts.sessions[state].map { StateCount(state: state.rawValue, sessions: $0) }
         }
+        let uploads = counts.unsentFiles > 0 ? uploads : nil
         self.init(
             states: states, pendingAssets: counts.unsentFiles, pendingBytes: counts.unsentBytes,
-            oldestPending: oldest, nextTry: nextTry,
+            oldestPending: oldest, nextTry: uploads?.nextTry ?? nextTry,
             reason: holds.first.map { hold in
                 let detail = hold.detail.map { ": \($0)" } ?? ""
                 return "\(hold.reason.rawValue)\(detail); cleared by \(hold.reason.clearedBy)"
-            })
+            } ?? uploads?.reason.map { "\($0.rawValue): \(uploads?.message ?? $0.hint)" })
     }
 }

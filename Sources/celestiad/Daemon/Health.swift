@@ -1,6 +1,7 @@
 import CaptureQueue
 import Control
 import FoundationEssentials
+import Gateway
 
 /// What is wrong, and what to do about it. Pure.
 enum Health {
@@ -10,9 +11,10 @@ enum Health {
     /// Worst first.
     static func items(
         account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
-        counts: QueueCounts, disk: DiskDocument?, now: Date
+        counts: QueueCounts, uploads: UploadStatus, disk: DiskDocument?, now: Date
     ) -> [HealthItem] {
-        var items = bluetooth(adapters, hasBlueZ) + self.account(account) + queue(counts)
+        var items =
+            bluetooth(adapters, hasBlueZ) + self.account(account) + self.uploads(uploads) + queue(counts)
         for recorder in recorders { items += self.recorder(recorder) }
         if let disk, disk.state != "ok" {
             items.append(
@@ -75,6 +77,17 @@ enum Health {
         }
     }
 
+    /// Why nothing goes to the cloud, where it is not for want of a login.
+    private static func uploads(_ status: UploadStatus) -> [HealthItem] {
+        guard let reason = status.reason, reason != .authRequired else { return [] }
+        return [
+            HealthItem(
+                code: "uploads_wait", severity: "warning",
+                text: "files are kept here and not uploaded: \(status.message ?? reason.rawValue)",
+                hint: status.hint)
+        ]
+    }
+
     private static func queue(_ counts: QueueCounts) -> [HealthItem] {
         var items: [HealthItem] = []
         if let failed = counts.sessions[.failedTerminal], failed > 0 {
@@ -98,8 +111,8 @@ enum Health {
     private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {
         let name = recorder.name ?? recorder.id
         var items: [HealthItem] = []
-        if recorder.link.state == "backing_off", recorder.link.nextTry == nil,
-            let reason = recorder.link.reason
+        if recorder.link.state == "backing_off", let reason = recorder.link.reason,
+            recorder.link.nextTry == nil || reason.hasSuffix(LinkMachine.repairAdvice)
         {
             items.append(
                 HealthItem(

@@ -2,7 +2,7 @@ package import DBus
 import FoundationEssentials
 
 /// Documents as JSON and as the `a{sv}` that stands for the same JSON on the bus. One style: keys in snake case, times
-/// as RFC 3339 in UTC, sorted keys, absent instead of null.
+/// as RFC 3339 in UTC with milliseconds, sorted keys, absent instead of null.
 package enum DocumentCoding {
     /// A document as JSON text in one line, or on many for people.
     package static func json(_ document: some Encodable, pretty: Bool = false) throws(ControlError) -> String
@@ -34,7 +34,7 @@ package enum DocumentCoding {
         do {
             let decoder = JSONDecoder()
             decoder.keyDecodingStrategy = .convertFromSnakeCase
-            decoder.dateDecodingStrategy = .iso8601
+            decoder.dateDecodingStrategy = .custom { try time(from: $0) }
             return try decoder.decode(type, from: try JSONEncoder().encode(json))
         } catch {
             throw unreadable(error)
@@ -44,7 +44,7 @@ package enum DocumentCoding {
     private static func data(_ document: some Encodable, pretty: Bool) throws(ControlError) -> Data {
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
-        encoder.dateEncodingStrategy = .iso8601
+        encoder.dateEncodingStrategy = .custom { try encode($0, to: $1) }
         encoder.outputFormatting =
             pretty
             ? [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted] : [.sortedKeys, .withoutEscapingSlashes]
@@ -53,6 +53,25 @@ package enum DocumentCoding {
         } catch {
             throw unreadable(error)
         }
+    }
+
+    /// With milliseconds unless there are none: what came before and what after must not look like the same.
+    private static func encode(_ time: Date, to encoder: any Encoder) throws {
+        let milliseconds = (time.timeIntervalSince1970 * 1000).rounded()
+        let style = Date.ISO8601FormatStyle(
+            includingFractionalSeconds: milliseconds.truncatingRemainder(dividingBy: 1000) != 0)
+        var container = encoder.singleValueContainer()
+        try container.encode(style.format(Date(timeIntervalSince1970: milliseconds / 1000)))
+    }
+
+    private static func time(from decoder: any Decoder) throws -> Date {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: text.contains("."))
+        guard let time = try? style.parse(text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a time")
+        }
+        return time
     }
 
     private static func unreadable(_ error: any Error) -> ControlError {

@@ -58,4 +58,15 @@ import Testing
         #expect(version == VersionDocument(version: "1", apiVersion: 7))
         #expect(try DocumentCoding.value(["a": "x\0y"]).asProperties?["a"] == .string("x\u{FFFD}y"))
     }
+
+    @Test(arguments: [
+        (1_780_000_000, "2026-05-28T20:26:40Z"), (1_780_000_000.25, "2026-05-28T20:26:40.250Z"),
+    ])
+    func timesKeepTheirMilliseconds(_ seconds: Double, _ text: String) throws {
+        var status = Fixtures.status
+        status.time = Date(timeIntervalSince1970: seconds)
+        #expect(try DocumentCoding.json(status).contains("\"time\":\"\(text)\""))
+        let read: StatusDocument = try DocumentCoding.document(from: try DocumentCoding.value(status))
+        #expect(read.time == status.time)
+    }
 }

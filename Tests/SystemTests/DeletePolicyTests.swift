@@ -28,7 +28,7 @@ extension SystemTests {
             }
         }
 
-        /// A whole look at the recorder, after which nothing more is deleted. Times are told in whole seconds.
+        /// A whole look at the recorder, after which nothing more is deleted.
         private func settle(_ lab: Laboratory) async throws {
             let before = try await lab.client.status().time
             try await lab.waitUntil("the recorder was looked at") {

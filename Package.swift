@@ -101,7 +101,9 @@ let package = Package(
         tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "CCurl"], exclude: ["Support/misbehaving-server.py"]),
         tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
-        tests("GatewayTests", ["Gateway", "EventLoop", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
+        tests(
+            "GatewayTests",
+            ["Gateway", "EventLoop", "ObjectTransfer", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
         tests("ControlTests", ["celestiad", "Control", "DBus", "EventLoop"]),
         tests("RecorderModelTests", ["RecorderModel", "ObjectTransfer", "Recorder"]),
         tests(

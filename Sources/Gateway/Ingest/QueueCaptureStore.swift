@@ -39,6 +39,11 @@ actor QueueCaptureStore: CaptureStore {
         for registration in mapping.registrations(for: newHere, from: recorder) {
             try await storing { queue throws(QueueError) in _ = try await queue.register(registration) }
         }
+        for object in capture.missing {
+            try await giveUp(
+                AssetKey(
+                    serial: recorder.serial, storageGeneration: capture.storageGeneration, objectID: object))
+        }
         var plans: [AssetKey: AssetPlan] = [:]
         for asset in capture.assets { plans[asset.key] = try await plan(asset) }
         return plans
@@ -52,6 +57,15 @@ actor QueueCaptureStore: CaptureStore {
         for asset in capture.assets where try await record(asset.key) == nil { unknown.append(asset) }
         return RecorderCapture(
             origin: .salvage, storageGeneration: capture.storageGeneration, assets: unknown, missing: [])
+    }
+
+    /// A file that was announced and is gone from the recorder before it was read does not hold up the others of its
+    /// capture; it stays listed, with the reason.
+    private func giveUp(_ asset: AssetKey) async throws(RecorderError) {
+        guard let record = try await record(asset), record.pullState == .wanted else { return }
+        try await storing { queue throws(QueueError) in
+            try await queue.markUnobtainable(record.id, reason: "the recorder does not have it any more")
+        }
     }
 
     private func plan(_ asset: RecorderAsset) async throws(RecorderError) -> AssetPlan {

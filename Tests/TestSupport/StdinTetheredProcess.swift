@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// A child process that cannot outlive the test: a shell holds it and ends it when the pipe from the test closes.
 package final class StdinTetheredProcess: @unchecked Sendable {
@@ -7,6 +8,14 @@ package final class StdinTetheredProcess: @unchecked Sendable {
     private let tether = Pipe()
     private let output = Pipe()
     private var buffered = Data()
+    private var child: pid_t = 0
+
+    private static let starting = NSLock()
+
+    /// The inner shell tells the pid that it hands to the command before the command can print anything.
+    private static let script = """
+        sh -c 'echo $$; exec "$@"' inner "$@" </dev/null & child=$!; read _; kill -KILL $child
+        """
 
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -14,13 +23,18 @@ package final class StdinTetheredProcess: @unchecked Sendable {
 
     package init(_ command: [String], environment: [String: String] = [:]) throws {
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments =
-            ["-c", "\"$@\" </dev/null & child=$!; read _; kill -KILL $child", "tether"] + command
+        process.arguments = ["-c", Self.script, "tether"] + command
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = tether
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        try process.run()
+        // Otherwise a child that is started at the same time would hold the tether too.
+        for end in [tether.fileHandleForReading, tether.fileHandleForWriting] {
+            _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        }
+        // Foundation's own start of a process does not bear another one at the same time.
+        try Self.starting.withLock { try process.run() }
+        child = pid_t(try readLine()) ?? 0
     }
 
     deinit {
@@ -45,6 +59,9 @@ package final class StdinTetheredProcess: @unchecked Sendable {
 
     package func kill() {
         try? tether.fileHandleForWriting.close()
+        guard process.isRunning else { return }
+        if child > 0 { Glibc.kill(child, SIGKILL) }
+        Glibc.kill(process.processIdentifier, SIGKILL)
         process.waitForEnd()
     }
 }

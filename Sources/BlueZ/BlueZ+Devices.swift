@@ -24,16 +24,24 @@ extension BlueZ {
             try await call(
                 device, ObjectCache.Interface.device, "Connect", in: .device(device),
                 timeout: configuration.deadlines.connect)
+            try await expectLink(to: device)
         } catch {
             switch error.code {
             // A connect is under way already, BlueZ's own or that of another client.
-            case .inProgress, .connectFailed(.alreadyConnected): break
+            case .inProgress, .connectFailed(.alreadyConnected): try await waitForLink(to: device)
             case .timedOut, .cancelled:
                 abandonConnect(of: device)
                 throw error
             default: throw error
             }
         }
+        guard let link = links[device] else {
+            throw BlueZError(.linkLost, "\(device.name) was disconnected at once")
+        }
+        return link
+    }
+
+    private func waitForLink(to device: ObjectPath) async throws(BlueZError) {
         do throws(BlueZError) {
             try await wait(
                 for: "the connection of \(device.name)", in: .device(device),
@@ -43,10 +51,31 @@ extension BlueZ {
             abandonConnect(of: device)
             throw error
         }
-        guard let link = links[device] else {
-            throw BlueZError(.linkLost, "\(device.name) was disconnected at once")
+    }
+
+    /// BlueZ has said that the device is connected. When its ATT socket was ready before the kernel told of the link, it
+    /// announces neither that Connected is true, nor, of a link that ends at once, that it is false again (BlueZ
+    /// src/device.c, device_connect_le and device_add_connection).
+    private func expectLink(to device: ObjectPath) async throws(BlueZError) {
+        do throws(BlueZError) {
+            try await wait(
+                for: "the announcement of the link", in: .device(device),
+                timeout: configuration.deadlines.lateAnnouncement
+            ) { $0.links[device] != nil }
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            try await ask(for: device)
         }
-        return link
+    }
+
+    /// Asks BlueZ for a device's properties and takes them, unless some were announced meanwhile, which are newer.
+    private func ask(for device: ObjectPath) async throws(BlueZError) {
+        let known = deviceChanges
+        let reply = try await call(
+            device, "org.freedesktop.DBus.Properties", "GetAll", [.string(ObjectCache.Interface.device)],
+            in: .device(device), timeout: configuration.deadlines.other)
+        guard known == deviceChanges, let values = reply.first?.asProperties else { return }
+        apply(cache.changed(device, ObjectCache.Interface.device, values, invalidated: []))
     }
 
     /// Ends a connect that we no longer wait for: it would go on in bluetoothd.
@@ -85,7 +114,7 @@ extension BlueZ {
             do throws(BlueZError) {
                 try await wait(
                     for: "the announcement of the services", in: .link(link),
-                    timeout: configuration.deadlines.lateServices
+                    timeout: configuration.deadlines.lateAnnouncement
                 ) { $0.offers(required, on: link) }
                 return .success(())
             } catch {

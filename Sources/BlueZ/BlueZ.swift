@@ -35,6 +35,8 @@ package actor BlueZ {
     /// The connected devices whose services are resolved.
     private var resolved: Set<ObjectPath> = []
     private var lastLink: UInt64 = 0
+    /// Counts what was learned of devices.
+    var deviceChanges: UInt64 = 0
 
     private var waiters: [UInt64: Waiter] = [:]
     private var lastID: UInt64 = 0
@@ -180,6 +182,7 @@ package actor BlueZ {
             switch event {
             case .adapter, .attributes: isStateChanged = true
             case .device(let path):
+                deviceChanges += 1
                 updateLink(of: path)
                 isStateChanged = true
             case .advertisement(let adapter): heardAdvertisement(on: adapter)

@@ -6,8 +6,9 @@ package struct BlueZConfiguration: Sendable {
     package struct Deadlines: Sendable {
         package var connect = Duration.seconds(60)
         package var resolveServices = Duration.seconds(30)
-        /// How long characteristics may be missing after ServicesResolved before BlueZ is asked again.
-        package var lateServices = Duration.seconds(1)
+        /// How long BlueZ may take to announce what it has said to be there (a link after Connect, characteristics after
+        /// ServicesResolved) before it is asked.
+        package var lateAnnouncement = Duration.seconds(1)
         package var disconnect = Duration.seconds(10)
         package var pair = Duration.seconds(60)
         /// How long to wait before the one repetition of a Pair that was cancelled right after connecting.

@@ -129,6 +129,28 @@ import Testing
         }
     }
 
+    @Test func aLinkThatBlueZDoesNotAnnounceIsAskedFor() async throws {
+        try await BlueZFixture.run(deadlines: [\.lateAnnouncement: .milliseconds(1)]) { fixture in
+            await fixture.bluetoothd.on("Connect") { _, bluetoothd throws(DBusError) in
+                await bluetoothd.setSilently(
+                    Recorder.path, ScriptedBluetoothd.device, "Connected", .boolean(true))
+                return []
+            }
+            let link = try await fixture.bluez.connect(Recorder.path)
+            #expect(link.device == Recorder.path)
+        }
+    }
+
+    @Test func aLinkThatEndsUnannouncedIsLostAtOnce() async throws {
+        try await BlueZFixture.run(deadlines: [\.lateAnnouncement: .milliseconds(1)]) { fixture in
+            let bluez = fixture.bluez
+            await fixture.bluetoothd.on("Connect") { _, _ throws(DBusError) in [] }
+            #expect(
+                await code { () async throws(BlueZError) in _ = try await bluez.connect(Recorder.path) }
+                    == .linkLost)
+        }
+    }
+
     @Test func aConnectThatNeverEndsIsGivenUp() async throws {
         try await BlueZFixture.run(deadlines: [\.connect: .milliseconds(100)]) { fixture in
             let bluez = fixture.bluez
@@ -235,7 +257,7 @@ import Testing
     }
 
     @Test func servicesThatWereNeverAnnouncedAreAskedFor() async throws {
-        try await BlueZFixture.run(deadlines: [\.lateServices: .milliseconds(1)]) { fixture in
+        try await BlueZFixture.run(deadlines: [\.lateAnnouncement: .milliseconds(1)]) { fixture in
             let bluez = fixture.bluez
             let link = try await bluez.connect(Recorder.path)
             try await fixture.addServices()
@@ -251,7 +273,7 @@ import Testing
 
     @Test func servicesThatNeverComeAreMissed() async throws {
         try await BlueZFixture.run(deadlines: [
-            \.lateServices: .milliseconds(1), \.resolveServices: .milliseconds(200),
+            \.lateAnnouncement: .milliseconds(1), \.resolveServices: .milliseconds(200),
         ]) { fixture in
             let bluez = fixture.bluez
             let link = try await bluez.connect(Recorder.path)

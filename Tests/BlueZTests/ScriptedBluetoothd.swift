@@ -67,6 +67,11 @@ actor ScriptedBluetoothd {
         try await connection.emitPropertiesChanged(path, interface, changed, invalidated: invalidated)
     }
 
+    /// Changes a property and does not say so.
+    func setSilently(_ path: ObjectPath, _ interface: String, _ name: String, _ value: DBusValue) {
+        properties[path]?[interface]?[name] = value
+    }
+
     private func value(_ path: ObjectPath, _ interface: String, _ name: String) -> DBusValue? {
         properties[path]?[interface]?[name]
     }

@@ -82,7 +82,7 @@ let package = Package(
             "BlueZPeripheral",
             [
                 "RecorderModel", "SimulatorControl", "ObjectTransfer", "Recorder", "BlueZ", "DBus",
-                "EventLoop",
+                "EventLoop", "CBluetooth",
             ],
             path: "simulators/BlueZPeripheral", exclude: ["life.ccdw.CelestiaSim1.conf"]),
         program(

@@ -4,6 +4,8 @@ internal import DBus
 struct AdapterMap {
     struct Hub: Hashable {
         var address: String
+        /// `public` or `random`.
+        var addressType = "public"
         var isConnected = false
         var isPaired = false
     }
@@ -77,6 +79,7 @@ struct AdapterMap {
         guard interface == BlueZNames.device, path.isBelow(self.path) else { return [] }
         var hub = hubs[path] ?? Hub(address: Self.address(of: path))
         let before = hub
+        hub.addressType = values["AddressType"]?.asString ?? hub.addressType
         hub.isPaired = values["Paired"]?.asBool ?? hub.isPaired
         hub.isConnected = values["Connected"]?.asBool ?? hub.isConnected
         hubs[path] = hub

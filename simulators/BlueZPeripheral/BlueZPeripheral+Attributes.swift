@@ -11,8 +11,8 @@ extension BlueZPeripheral {
 
     func read(
         _ id: GATTCharacteristicID, _ options: [String: DBusValue]
-    ) async throws(DBusError) -> [UInt8] {
-        _ = try await link(of: options, for: id)
+    ) throws(DBusError) -> [UInt8] {
+        _ = try link(of: options, for: id)
         let value: [UInt8]
         do throws(ATTError) {
             value = try model.read(id)
@@ -26,8 +26,8 @@ extension BlueZPeripheral {
 
     func write(
         _ id: GATTCharacteristicID, _ value: [UInt8], _ options: [String: DBusValue]
-    ) async throws(DBusError) {
-        let link = try await link(of: options, for: id)
+    ) throws(DBusError) {
+        let link = try link(of: options, for: id)
         guard options["offset"]?.asUInt16 ?? 0 == 0 else {
             throw .blueZ("InvalidOffset", "no value is written in parts")
         }
@@ -41,7 +41,7 @@ extension BlueZPeripheral {
         guard !reply.late.isEmpty else { return }
         // After this turn of the loop, in which the call is answered.
         _ = loop.schedule(after: .zero) {
-            if self.link === link, !link.isEnding { self.deliver(reply.late) }
+            if self.link === link { self.deliver(reply.late) }
         }
     }
 
@@ -50,7 +50,7 @@ extension BlueZPeripheral {
     /// bluetoothd has answered the hub already: nothing can be refused.
     func subscribe(_ id: GATTCharacteristicID) {
         subscriptions.insert(id)
-        guard let link, !link.isEnding else { return }
+        guard let link else { return }
         if AttributeTable.characteristic(id)?.isProtected == true { protect(link) }
         try? model.subscribe(id, true)
     }
@@ -62,11 +62,11 @@ extension BlueZPeripheral {
 
     func acquireNotify(
         _ id: GATTCharacteristicID, _ options: [String: DBusValue]
-    ) async throws(DBusError) -> (SharedFD, UInt16) {
+    ) throws(DBusError) -> (SharedFD, UInt16) {
         guard id == RecorderProfile.objectData else {
             throw .blueZ("NotSupported", "only the data have a socket")
         }
-        let link = try await link(of: options, for: id)
+        let link = try link(of: options, for: id)
         subscribe(id)
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
@@ -108,7 +108,7 @@ extension BlueZPeripheral {
 
     /// bluetoothd makes a notification or an indication of it, as the hub subscribed.
     private func announce(_ value: [UInt8], of id: GATTCharacteristicID) {
-        guard link?.isEnding == false, let path = Self.path(of: id) else { return }
+        guard link != nil, let path = Self.path(of: id) else { return }
         // The connection lives on the same loop; when it is gone there is nobody to tell.
         connection?.assumeIsolated {
             try? $0.emitPropertiesChanged(path, BlueZNames.gattCharacteristic, ["Value": .bytes(value)])

@@ -67,7 +67,11 @@ extension BlueZPeripheral {
                 case .lost: continue
                 case .wait(let delay): try await Task.sleep(for: delay)
                 case .idle: guard await bell.next() != nil else { return }
-                case .cut: return cutLink("")
+                case .cut:
+                    cutLink("")
+                    // The channel ends with the link.
+                    while await bell.next() != nil {}
+                    return
                 case .fail: return
                 }
             }

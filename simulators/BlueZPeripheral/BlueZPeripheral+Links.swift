@@ -1,3 +1,4 @@
+internal import BlueZ
 internal import DBus
 internal import EventLoop
 internal import ObjectTransfer
@@ -11,22 +12,13 @@ final class HubLink {
     var mtu = 23
     /// Whether bluetoothd has let the hub at a protected attribute, so that the link is known to be secure.
     var isProtected = false
-    /// The link is to end: nothing is answered any more, as if the radio were silent.
-    var isEnding = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// When the link is to end, at the latest; nil while it is not to end. No data are sent any more.
+    var end: ContinuousClock.Instant?
+    var isEnding: Bool { end != nil }
+    var endTimer: LoopTimer?
 
     init(hub: ObjectPath) {
         self.hub = hub
-    }
-
-    /// Returns when the link has ended.
-    func waitForEnd() async {
-        await withCheckedContinuation { waiters.append($0) }
-    }
-
-    func ended() {
-        for waiter in waiters { waiter.resume() }
-        waiters = []
     }
 }
 
@@ -44,9 +36,10 @@ extension BlueZPeripheral {
     func endLink(_ hub: ObjectPath) {
         guard let link, link.hub == hub else { return }
         self.link = nil
+        link.endTimer?.cancel()
         stopSending()
+        channel?.close()
         model.disconnect()
-        link.ended()
         onEvent(.disconnected(serial: model.serial))
         // Another hub may have waited for its turn.
         if let next = adapter.hubs.first(where: { $0.value.isConnected }) { beginLink(next.key) }
@@ -56,7 +49,6 @@ extension BlueZPeripheral {
         pumpTimer?.cancel()
         pendingFrame = 0
         user.confirm(false)
-        channel?.close()
     }
 
     func bondChanged(_ address: String, _ isBonded: Bool) {
@@ -79,24 +71,43 @@ extension BlueZPeripheral {
         }
     }
 
-    /// The link that a request came over. Waits with a link that is to end until it has, and throws then.
-    func link(of options: [String: DBusValue], for id: GATTCharacteristicID) async throws(DBusError)
+    /// The link that a request came over.
+    func link(of options: [String: DBusValue], for id: GATTCharacteristicID) throws(DBusError)
         -> HubLink
     {
         if let hub = options["device"]?.asObjectPath, link == nil { beginLink(hub) }
         guard let link, options["device"] == nil || options["device"]?.asObjectPath == link.hub else {
             throw .blueZ("NotAuthorized", "another hub is connected")
         }
-        guard !link.isEnding else {
-            await link.waitForEnd()
-            throw .blueZ("Failed", "the link is lost")
-        }
+        if link.isEnding { endWhenQuiet(link) }
         if let mtu = options["mtu"]?.asUInt16 { link.mtu = Int(mtu) }
         if AttributeTable.characteristic(id)?.isProtected == true { protect(link) }
         return link
     }
 
-    func disconnect(_ link: HubLink) async {
+    /// Requests of the hub are still answered, for bluetoothd 5.66 does not survive a link that goes while it waits for
+    /// us: it times out later and uses what it has freed (src/shared/gatt-server.c, write_complete_cb).
+    private func endWhenQuiet(_ link: HubLink) {
+        guard let end = link.end else { return }
+        link.endTimer?.cancel()
+        let wait = min(Self.quiet, max(.zero, end - ContinuousClock.now))
+        link.endTimer = loop.schedule(after: wait) { Task { await self.disconnect(link) } }
+    }
+
+    private static let quiet = Duration.milliseconds(250)
+    private static let longestEnd = Duration.seconds(2)
+
+    /// bluetoothd, asked to disconnect, takes two seconds, in which it goes on answering; so the kernel is asked first.
+    private func disconnect(_ link: HubLink) async {
+        do throws(SystemError) {
+            guard let hub = adapter.hubs[link.hub], let address = DeviceAddress(hub.address),
+                let index = UInt16(configuration.adapter.dropFirst(3))
+            else { return }
+            return try Management.disconnect(
+                address, hub.addressType == "random" ? .random : .public, adapter: index)
+        } catch {
+            trouble("the kernel does not end the link", error)
+        }
         do throws(DBusError) {
             _ = try await call(link.hub, BlueZNames.device, "Disconnect")
         } catch {
@@ -125,13 +136,11 @@ extension BlueZPeripheral: RecorderHost {
         user.confirm(answer)
     }
 
-    /// The recorder falls silent at once. bluetoothd, asked to disconnect, takes two seconds to do so.
     package func cutLink(_ serial: String) {
         guard let link, !link.isEnding else { return }
-        link.isEnding = true
+        link.end = ContinuousClock.now + Self.longestEnd
         stopSending()
-        model.disconnect()
-        Task { await self.disconnect(link) }
+        endWhenQuiet(link)
     }
 
     package func setInRange(_ isInRange: Bool, _ serial: String) async throws(RecorderModelError) {

@@ -27,20 +27,37 @@ CREDITS = 32
 
 
 class Recorder:
-    """`celestia-recorder` on hci1, with one capture of two files."""
+    """`celestia-recorder` on hci1, with one capture: files of these sizes."""
 
-    def __init__(self, directory, *arguments):
+    def __init__(self, directory, *arguments, files={"walk.wav": 150_000, "tree.jpg": 40_001}):
         shutil.copy(POLICY, "/usr/share/dbus-1/system.d/")
         subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
         self.bus = dbus.SystemBus()
-        captures = directory / "captures" / "walk"
-        captures.mkdir(parents=True)
-        self.files = {"walk.wav": random.Random(1).randbytes(150_000), "tree.jpg": random.Random(2).randbytes(40_001)}
-        for name, data in self.files.items():
-            (captures / name).write_bytes(data)
+        self.captures, self.files = directory / "captures", {}
+        for name, size in files.items():
+            self.write("walk", name, size)
         self.output = directory / "recorder"
         self.process = subprocess.Popen(
-            [PROGRAM, "--adapter", "hci1", "--captures", captures.parent, *arguments], stdout=self.output.open("w"))
+            [PROGRAM, "--adapter", "hci1", "--captures", self.captures, *arguments], stdout=self.output.open("w"))
+
+    def write(self, capture, name, size):
+        (self.captures / capture).mkdir(parents=True, exist_ok=True)
+        self.files[name] = random.Random(name).randbytes(size)
+        (self.captures / capture / name).write_bytes(self.files[name])
+
+    def add(self, name, size):
+        """Records one more capture of one file."""
+        self.write(name.partition(".")[0], name, size)
+        self.call("Rescan")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def compare(self, asked):
+        """What a person types who compares the number that is asked about with that on the display."""
+        wait_until("the recorder shows a number", self.shown)
+        return "y" if re.findall(r"\d{6}", asked)[-1:] == self.shown()[-1:] else "n"
 
     def said(self, pattern):
         """What the recorder said, by a regular expression."""

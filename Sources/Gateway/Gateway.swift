@@ -131,6 +131,25 @@ package actor Gateway {
         shutdown.raise()
     }
 
+    /// Every event loop and supervisor.
+    package nonisolated var rollCall: RollCall {
+        let (queue, bluez, links, uploads) = (queue, bluez, links, uploads)
+        let host = api.base.description
+        return RollCall(
+            zip(["Bluetooth and network", "disk"], loops).map { RollCall.Part($0, loop: $1) } + [
+                RollCall.Part("queue") {
+                    _ = try? await queue.lastCheckpoint(host: host)
+                    return true
+                },
+                RollCall.Part("BlueZ") {
+                    _ = await bluez.isReady
+                    return true
+                },
+                RollCall.Part("links") { await !links.isStuck },
+                RollCall.Part("uploads") { await uploads.answer() },
+            ])
+    }
+
     // MARK: Running
 
     private func followBlueZ() async -> GatewayError? {

@@ -75,6 +75,9 @@ actor LinkSupervisor {
         return !wanted.isEmpty
     }
 
+    /// Whether a link that should be working has given no sign of life for too long.
+    var isStuck: Bool { entries.values.contains { $0.link.pulse.isStuck() } }
+
     /// Sees to it that what the cloud has confirmed is deleted on the recorder soon.
     private func followQueue() async {
         for await _ in await context.queue.changes() {

@@ -8,6 +8,7 @@ import Recorder
 /// One paired recorder's link: does what `LinkMachine` decides, for as long as the recorder is paired.
 actor RecorderLink {
     let serial: String
+    nonisolated let pulse = LinkPulse()
     private let address: String
     private let context: LinkContext
     private let wakeup = Wakeup()
@@ -136,7 +137,10 @@ actor RecorderLink {
             now: context.now)
         let session = context.session(
             over: link, channel: channel, store: store, ledger: ledger, isIntroduction: false
-        ) { journal.note($0) }
+        ) { [pulse] event in
+            pulse.beat()
+            journal.note(event)
+        }
         let report = await journal.keep { await session.run() }
         await store.suspend()
         ledger = report.ledger
@@ -259,6 +263,10 @@ actor RecorderLink {
     }
 
     private func show(_ step: LinkMachine.Step) {
+        switch step {
+        case .connect, .resolve, .sync: pulse.beat()
+        case .watch, .linger, .rest, .waitForUser: pulse.rest()
+        }
         let (state, reason) = (machine.state, machine.reason)
         let now = context.now()
         let nextTry: Date? =

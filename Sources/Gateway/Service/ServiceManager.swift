@@ -13,11 +13,12 @@ package struct ServiceManager: Sendable {
     /// The service lives.
     package func watchdog() { notify("WATCHDOG=1") }
 
-    /// How often `watchdog()` must be called; nil where nobody watches.
+    /// How often to call `watchdog()`; nil where nobody watches. A quarter of the limit: a part that is slow to answer may
+    /// miss two calls.
     package var watchdogInterval: Duration? {
         var microseconds: UInt64 = 0
         guard sd_watchdog_enabled(0, &microseconds) > 0 else { return nil }
-        return .microseconds(Int64(clamping: microseconds / 2))
+        return .microseconds(Int64(clamping: microseconds / 4))
     }
 
     private func notify(_ state: String) {

@@ -53,6 +53,8 @@ package actor UploadSupervisor {
     var pausedUntil: ContinuousClock.Instant?
     var successesAtFailure = 0
     var broken: QueueError?
+    /// Those who wait for the next turn of `run`; nil while it does not turn.
+    private var rollCall: [CheckedContinuation<Void, Never>]?
 
     var queue: CaptureQueue { context.queue }
     var api: CelestiaAPI { context.api }
@@ -79,16 +81,32 @@ package actor UploadSupervisor {
         try await prepare()
         let queueChanges = await queue.changes()
         let tokenStates = await api.tokens.states()
+        rollCall = []
+        defer { answerAll(with: nil) }
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in queueChanges { self.wake.raise() } }
             group.addTask { for await state in tokenStates { await self.noteLogin(state) } }
             while !isFinished {
+                answerAll(with: [])
                 for work in await plan() { group.addTask { await self.perform(work) } }
                 await rest(await timeToNextPlan())
             }
             group.cancelAll()
         }
         if let broken { throw broken }
+    }
+
+    /// Returns true once `run` has come around to another plan; at once while it does not run.
+    package func answer() async -> Bool {
+        guard rollCall != nil else { return true }
+        wake.raise()
+        await withCheckedContinuation { rollCall?.append($0) }
+        return true
+    }
+
+    private func answerAll(with next: [CheckedContinuation<Void, Never>]?) {
+        for waiter in rollCall ?? [] { waiter.resume() }
+        rollCall = next
     }
 
     private func rest(_ time: Duration) async {

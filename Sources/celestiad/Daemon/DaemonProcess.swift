@@ -85,14 +85,9 @@ struct DaemonProcess: Sendable {
         return nil
     }
 
-    /// Pings while the event loop and the queue answer, not merely while time passes.
     private func feedWatchdog(_ gateway: Gateway) async -> GatewayError? {
-        let interval = service.watchdogInterval ?? .seconds(1 << 30)
-        while (try? await Task.sleep(for: interval)) != nil {
-            _ = await gateway.bluez.isReady
-            _ = try? await gateway.queue.lastCheckpoint(host: gateway.api.base.description)
-            service.watchdog()
-        }
+        let rollCall = gateway.rollCall.adding(RollCall.Part("D-Bus API", loop: loop))
+        await Watchdog(service: service, log: log, rollCall: rollCall) { await gateway.statusLine() }.run()
         return nil
     }
 }

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import dbus
 
@@ -18,51 +19,70 @@ from scenario import expect, expect_equal, fail, note, wait_until
 
 PROJECT = "/vm/project"
 PASSWORD = "countess-of-lovelace"
+OPERATOR = "ada"
+# The guest has little memory, and its disk is memory.
+SETTINGS = {"General": {"LogLevel": "debug"}, "Queue": {"ReservedMiB": 16, "ReservedPercent": 0}}
 
 
 class Hub:
-    """celestiad with hci0, logged in to a cloud of its own. hci1 is heard as on the air."""
+    """celestiad with hci0, installed and started as on a hub: its own user, the bus policy, the unit's sandbox. The command
+    line is run by a user of the machine who is a member of its group. hci1 is heard as on the air.
+    """
 
-    def __init__(self, directory, **environment):
+    def __init__(self, directory, settings={}, cloud=None, start=True):
+        """`settings` are sections of the configuration; `cloud` a folder in which the cloud outlives a power cut."""
         self.directory, self.bus = directory, dbus.SystemBus()
         path = wait_until("hci0 is on", lambda: bluez.adapter(self.bus, "hci0"))
-        adapter = bluez.properties(self.bus, path, "org.bluez.Adapter1")["Address"]
-        install = f". {PROJECT}/scripts/vm/guest/install-celestiad && install_celestiad"
-        subprocess.run(["bash", "-c", install], check=True)
-        self.start("cloud", f"{PROJECT}/simulators/cloud/celestia-cloud", "--user", f"ada:{PASSWORD}")
-        api = wait_until("the cloud is there", lambda: self.output("cloud").partition("ready ")[2].strip())
-        self.simulator = api.removesuffix("/celestia-trace/v1") + "/_sim"
-        self.environment = dict(
-            os.environ, CELESTIAD_CLOUD_URL=api, CELESTIAD_ADAPTER=str(adapter),
-            CELESTIAD_STATE_DIRECTORY=str(directory / "state"), CELESTIAD_LOG_LEVEL="debug",
-            # The guest has little memory, and its disk is memory.
-            CELESTIAD_QUEUE_RESERVED_MIB="16", CELESTIAD_QUEUE_RESERVED_PERCENT="0", **environment)
-        self.daemon = self.start("daemon", "celestiad", "run")
-        wait_until("celestiad is ready", lambda: "ready" in self.output("daemon") or self.daemon.poll() is not None)
-        expect("it runs", self.daemon.poll() is None)
+        address = str(bluez.properties(self.bus, path, "org.bluez.Adapter1")["Address"])
         self.start("pulse", sys.executable, pulse.__file__, "hci1")
         atexit.register(self.show_logs)
-        (directory / "password").write_text(PASSWORD + "\n")
-        self.celestiad("login", "ada", "--password-file", directory / "password")
+        install()
+        add_user(OPERATOR, "celestiad")
+        api = self.start_cloud(cloud)
+        self.configure(SETTINGS | {"Cloud": {"URL": api}, "Bluetooth": {"Adapter": address}} | settings)
+        if start:
+            self.serve()
+            self.log_in()
+
+    def start_cloud(self, folder):
+        keep = ["--data", folder, "--keep", "--port", "7443"] if folder else []
+        self.start("cloud", f"{PROJECT}/simulators/cloud/celestia-cloud", "--user", f"ada:{PASSWORD}", *keep)
+        api = wait_until("the cloud is there", lambda: self.output("cloud").partition("ready ")[2].strip())
+        self.simulator = api.removesuffix("/celestia-trace/v1") + "/_sim"
+        return api
+
+    def configure(self, settings):
+        sections = (f"[{name}]\n" + "".join(f"{key}={value}\n" for key, value in keys.items())
+                    for name, keys in settings.items())
+        os.makedirs("/etc/celestiad", exist_ok=True)
+        Path("/etc/celestiad/celestiad.conf").write_text("\n".join(sections))
+
+    def serve(self):
+        """Starts the service. systemd says when it is ready: nothing is waited for after this."""
+        systemctl("start", "celestiad.service")
+        note("celestiad is ready")
+
+    def log_in(self):
+        self.celestiad("login", "ada", "--password-file", "-", input=PASSWORD + "\n")
 
     def start(self, name, *command):
         """Starts a process; what it says is in a file of that name."""
-        environment = getattr(self, "environment", os.environ)
-        return subprocess.Popen(
-            command, env=environment, stdout=(self.directory / name).open("w"), stderr=subprocess.STDOUT)
+        return subprocess.Popen(command, stdout=(self.directory / name).open("w"), stderr=subprocess.STDOUT)
 
     def show_logs(self):
-        for name in ("recorder", "daemon", "pulse"):
-            print(f"--- {name}", self.output(name), sep="\n")
+        for name in ("recorder", "pulse"):
+            if (self.directory / name).exists():
+                print(f"--- {name}", self.output(name), sep="\n")
+        print("--- celestiad", journal(), sep="\n")
 
     def output(self, name):
         return (self.directory / name).read_text()
 
-    def celestiad(self, *arguments, status=0, timeout=300):
-        """Runs the command line and returns what it printed; another exit status fails the scenario."""
+    def celestiad(self, *arguments, status=0, user=OPERATOR, **options):
+        """Runs the command line as this user and returns what it printed; another exit status (None: any) fails."""
         done = subprocess.run(
-            ["celestiad", *arguments], env=self.environment, text=True, stdout=subprocess.PIPE, timeout=timeout)
-        note(f"celestiad {' '.join(map(str, arguments))}: {done.returncode}")
+            command_line(user, *arguments), text=True, stdout=subprocess.PIPE, timeout=300, **options)
+        note(f"{user}: celestiad {' '.join(map(str, arguments))}: {done.returncode}")
         if status is not None and done.returncode != status:
             print(done.stdout)
             fail(f"exit status {status}")
@@ -74,17 +94,17 @@ class Hub:
 
     def status(self, *arguments):
         """The exit status of a command line."""
-        return subprocess.run(["celestiad", *arguments], env=self.environment).returncode
+        return subprocess.run(command_line(OPERATOR, *arguments)).returncode
 
-    def json(self, *arguments):
-        return json.loads(self.celestiad(*arguments, "--json"))
+    def json(self, *arguments, **options):
+        return json.loads(self.celestiad(*arguments, "--json", **options))
 
     def pair(self, address, answer, *arguments):
         """Pairs as a person does on a terminal: `answer` gets what was asked and returns what is typed. Returns the exit
         status; `said` is then what was written after the last answer."""
         terminal, end = pty.openpty()
         process = subprocess.Popen(
-            ["celestiad", "pair", "--device", address, *arguments], env=self.environment, stdin=end, stdout=end, stderr=end)
+            command_line(OPERATOR, "pair", "--device", address, *arguments), stdin=end, stdout=end, stderr=end)
         os.close(end)
         os.set_blocking(terminal, False)
         asked = ""
@@ -120,13 +140,70 @@ class Hub:
         with urllib.request.urlopen(f"{self.simulator}/{what}") as answer:
             return answer.read()
 
+    def cloud_assets(self):
+        """Every file that the cloud has."""
+        sessions = json.loads(self.cloud("state"))["sessions"]
+        return [asset for session in sessions for asset in session["assets"]]
+
+    def fault(self, **fault):
+        """Installs a fault in the cloud; simulators/README.md lists them."""
+        self.control("POST", "faults", [fault])
+
+    def heal(self):
+        self.control("DELETE", "faults")
+
+    def control(self, method, what, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{self.simulator}/{what}", data, method=method)).close()
+
     def expect_in_cloud(self, files):
         """Every file is in the cloud, byte for byte, and once."""
-        sessions = json.loads(self.cloud("state"))["sessions"]
-        found = {asset["fileName"]: asset["sha256"].lower() for session in sessions for asset in session["assets"]}
+        assets = self.cloud_assets()
+        found = {asset["fileName"]: asset["sha256"].lower() for asset in assets}
         expect_equal("the cloud's files", sorted(files), sorted(found))
-        count = sum(len(session["assets"]) for session in sessions)
-        expect_equal("each of them once", len(files), count)
+        expect_equal("each of them once", len(files), len(assets))
         for name, data in files.items():
             expect_equal(f"{name}: the digest", hashlib.sha256(data).hexdigest(), found[name])
             expect(f"{name}: the bytes", self.cloud(f"assets/{found[name]}") == data)
+
+
+def install():
+    """Puts in place what the package does."""
+    subprocess.run(["bash", "-c", f". {PROJECT}/scripts/vm/guest/install-celestiad && install_celestiad"], check=True)
+
+
+def command_line(user, *arguments):
+    """`celestiad …` by a user of the machine, with nothing of root's but the terminal."""
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--", "celestiad", *map(str, arguments)]
+
+
+def add_user(name, *groups):
+    """A user of the machine, made once in a boot."""
+    if subprocess.run(["id", "--user", name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        subprocess.run(["useradd", "--no-create-home", "--user-group", name], check=True)
+    for group in groups:
+        subprocess.run(["usermod", "--append", "--groups", group, name], check=True)
+
+
+def systemctl(*arguments):
+    subprocess.run(["systemctl", *arguments], check=True)
+
+
+def override(text):
+    """A drop-in for the unit, until the next scenario."""
+    folder = Path("/run/systemd/system/celestiad.service.d")
+    folder.mkdir(parents=True)
+    (folder / "scenario.conf").write_text(text)
+    systemctl("daemon-reload")
+
+
+def unit(name, of="celestiad.service"):
+    """A property of the service, as systemd sees it."""
+    show = ["systemctl", "show", "--value", "--property", name, of]
+    return subprocess.run(show, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
+def journal():
+    """What the service has said in this boot."""
+    show = ["journalctl", "--unit", "celestiad.service", "--output", "short-monotonic", "--no-pager"]
+    return subprocess.run(show, text=True, stdout=subprocess.PIPE).stdout

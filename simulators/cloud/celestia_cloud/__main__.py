@@ -28,6 +28,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--port", type=int, default=0, help="TCP port; 0 (default) takes a free one")
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep asset bytes in DIR/assets/<sha256>")
+    parser.add_argument("--keep", action="store_true", help="with --data: go on with what DIR holds, after a kill too")
     parser.add_argument(
         "--user", action="append", default=[], metavar="NAME:PASSWORD", type=_user, help="register a user (repeatable)"
     )
@@ -40,13 +41,16 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"), help="serve HTTPS with these PEM files")
     parser.add_argument("--exit-with-stdin", action="store_true", help="stop when standard input ends")
     parser.add_argument("--verbose", action="store_true", help="print each request to standard error")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.keep and not options.data:
+        parser.error("--keep needs --data DIR")
+    return options
 
 
 def main() -> int:
     options = parse_arguments(sys.argv[1:])
     try:
-        folder = Folder(options.data)
+        folder = Folder(options.data, options.keep)
     except OSError as error:
         print(f"celestia-cloud: {error}", file=sys.stderr)
         return 2

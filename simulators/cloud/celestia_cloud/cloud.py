@@ -2,6 +2,8 @@
 
 import fcntl
 import itertools
+import os
+import pickle
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -31,9 +33,10 @@ class Options:
 
 
 class Folder:
-    """The bytes on disk: `assets/<sha256>`, `uploads/<id>/<chunk>` and unfinished bodies in `spool/`."""
+    """The bytes on disk: `assets/<sha256>`, `uploads/<id>/<chunk>`, unfinished bodies in `spool/`, and `state` if kept."""
 
-    def __init__(self, path: Path | None):
+    def __init__(self, path: Path | None, keeps: bool = False):
+        self.keeps = keeps
         self._is_temporary = path is None
         self.path = path or Path(tempfile.mkdtemp(prefix="celestia-cloud-"))
         self._numbers = itertools.count()
@@ -45,7 +48,8 @@ class Folder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OSError(f"{self.path} is in use by another celestia-cloud") from None
-        self.clear()
+        if not (keeps and self.state.exists()):
+            self.clear()
 
     @property
     def assets(self) -> Path:
@@ -55,12 +59,18 @@ class Folder:
     def uploads(self) -> Path:
         return self.path / "uploads"
 
+    @property
+    def state(self) -> Path:
+        """What gives the bytes a meaning, as of the last operation that was done."""
+        return self.path / "state"
+
     def spool_path(self) -> Path:
         """A new name for a body that is being received."""
         return self.path / "spool" / str(next(self._numbers))
 
     def clear(self) -> None:
-        """Forgets all bytes: the state that gave them a meaning is in memory only."""
+        """Forgets everything."""
+        self.state.unlink(missing_ok=True)
         for name in ("assets", "uploads", "spool"):
             shutil.rmtree(self.path / name, ignore_errors=True)
             (self.path / name).mkdir()
@@ -78,11 +88,24 @@ class Cloud:
     def __init__(self, options: Options, folder: Folder):
         self.options = options
         self.folder = folder
-        self.reset()
+        self._start()
+        if folder.keeps and folder.state.exists():
+            self.clock, self.variety, self.accounts, self.library = pickle.loads(folder.state.read_bytes())
 
     def reset(self) -> None:
         """As after a start: only the users of the command line exist."""
         self.folder.clear()
+        self._start()
+
+    def keep(self) -> None:
+        """Called after each operation, before it is answered: a cloud that is killed forgets nothing that it has said."""
+        if not self.folder.keeps:
+            return
+        new = self.folder.state.with_suffix(".new")
+        new.write_bytes(pickle.dumps((self.clock, self.variety, self.accounts, self.library)))
+        os.replace(new, self.folder.state)
+
+    def _start(self) -> None:
         self.clock = Clock(self.options.clock_skew)
         self.variety = Variety(self.options.seed)
         self.accounts = Accounts(self.clock, self.options.token_lifetime)

@@ -86,6 +86,10 @@ class Upload:
     merging: asyncio.Lock = field(default_factory=asyncio.Lock)
     id: str = field(default_factory=new_id)
 
+    def __getstate__(self) -> dict:
+        # A lock belongs to the process that has it.
+        return self.__dict__ | {"merging": asyncio.Lock()}
+
     @property
     def total_chunks(self) -> int:
         return -(-self.file_size // self.chunk_size)

@@ -79,6 +79,7 @@ class Server:
                 await call.body.drain()
             return await self._strike(call, Reply())
         reply = await self._perform(call)
+        self._cloud.keep()
         if plan.delay_after:
             await asyncio.sleep(plan.delay_after)
         if plan.action in REPLACING:

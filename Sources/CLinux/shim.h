@@ -52,3 +52,46 @@ static inline void celestiad_use_one_arena(void) {
     mallopt(M_MMAP_THRESHOLD, 64 * 1024);
     mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 }
+
+// The pages of code that are mapped but, after the start, seldom used: what the dynamic linker read to bind a few dozen
+// libraries, and what initialized them. The kernel counts them for this process until it is short of memory; let go of,
+// they come back from the page cache when they are used. Only segments that nobody can have written to: writable ones,
+// and libraries with relocations in their text, are left alone.
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+#include <sys/mman.h>
+// As in <link.h>, which shows them only with _GNU_SOURCE.
+struct celestiad_object {
+    ElfW(Addr) base;
+    const char *name;
+    const ElfW(Phdr) *segments;
+    ElfW(Half) count;
+};
+static inline int celestiad_has_text_relocations(const struct celestiad_object *object) {
+    for (int index = 0; index < object->count; index++) {
+        if (object->segments[index].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->base + object->segments[index].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++)
+            if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL))) return 1;
+    }
+    return 0;
+}
+static inline int celestiad_release_object(struct celestiad_object *object, size_t size, void *context) {
+    (void)size;
+    (void)context;
+    if (celestiad_has_text_relocations(object)) return 0;
+    ElfW(Addr) page = (ElfW(Addr))sysconf(_SC_PAGESIZE);
+    for (int index = 0; index < object->count; index++) {
+        const ElfW(Phdr) *segment = &object->segments[index];
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W)) continue;
+        ElfW(Addr) start = (object->base + segment->p_vaddr) & ~(page - 1);
+        ElfW(Addr) end = (object->base + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+        if (end > start) madvise((void *)start, end - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+static inline void celestiad_release_code(void) {
+    extern int dl_iterate_phdr(int (*)(struct celestiad_object *, size_t, void *), void *);
+    dl_iterate_phdr(celestiad_release_object, 0);
+}

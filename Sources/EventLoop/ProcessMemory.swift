@@ -6,4 +6,10 @@ package enum ProcessMemory {
     package static func keepSmall() {
         celestiad_use_one_arena()
     }
+
+    /// Lets go of the pages of code that were used so far: to be called when a phase with code of its own has ended, such
+    /// as the start. What is used again comes back from the page cache.
+    package static func releaseCode() {
+        celestiad_release_code()
+    }
 }

@@ -19,6 +19,7 @@ enum RunVerb {
         ],
         handlesSignals: true
     ) { invocation throws(ControlError) in
+        ProcessMemory.releaseCode()
         do throws(GatewayError) {
             var environment = invocation.environment
             if let bus = invocation.arguments.value("bus") { environment["CELESTIAD_BUS"] = bus }

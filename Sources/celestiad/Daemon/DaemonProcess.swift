@@ -64,6 +64,7 @@ struct DaemonProcess: Sendable {
     private func run(_ gateway: Gateway) async -> GatewayError? {
         do throws(GatewayError) {
             try await gateway.run {
+                ProcessMemory.releaseCode()
                 log.notice("ready")
                 service.ready()
             }

@@ -1,3 +1,4 @@
+import DBus
 import Foundation
 import TestSupport
 import Testing
@@ -36,6 +37,21 @@ extension SystemTests {
             }
         }
 
+        @Test func aCaptureThatIsSealedDuringAPullDoesNotWaitForTheNextInterval() async throws {
+            let captures = try Captures("interview", ["one.wav": 3 * mib])
+            try await Laboratory.run(captures) { lab in
+                try await lab.logIn()
+                try await lab.pair()
+                try await lab.waitUntil("a part of it has come") {
+                    try await lab.sendings().bytes > 300_000
+                }
+                try captures.add("memo", ["note.m4a": 5000])
+                try await lab.simulate("Rescan", .string(Laboratory.serial()))
+                try await lab.waitUntilUploaded()
+                try await lab.verify()
+            }
+        }
+
         private func checkReports(_ lab: Laboratory) async throws {
             let page = try json(try await lab.cli("sessions", "--json").output)
             let sessions = try #require(page["sessions"] as? [[String: Any]])
@@ -54,6 +70,7 @@ extension SystemTests {
 
             let device = try json(try await lab.cli("device", Laboratory.serial(1), "--json").output)
             #expect(device["id"] as? String == "CEL-0001")
+            #expect(device["adapter"] as? String == "00:1A:7D:DA:71:13")
             #expect((device["battery"] as? [String: Any])?["percent"] as? Int == 87)
             #expect((device["storage"] as? [String: Any])?["total_bytes"] as? Int ?? 0 > 0)
             #expect((device["firmware"] as? String)?.isEmpty == false)

@@ -12,11 +12,13 @@ actor RecorderLink {
     private let address: String
     private let context: LinkContext
     private let wakeup = Wakeup()
+    private let news = CaptureNews()
     private var machine = LinkMachine()
     private var generator = SystemRandomNumberGenerator()
     private var ledger = FailureLedger()
     private var device: ObjectPath?
     private var link: BlueZGATTLink?
+    private var follower: Task<Void, Never>?
     private var channel: (any DataChannel)?
 
     /// How long a stop waits for BlueZ to drop the link.
@@ -85,7 +87,11 @@ actor RecorderLink {
             }
             device = found.path
             let rssi = found.rssi.map(Int.init)
-            context.board.updateLink(serial) { $0.rssi = rssi }
+            let adapter = await context.bluez.adapters.first { $0.path == found.adapter }?.address
+            context.board.updateLink(serial) { link in
+                link.rssi = rssi
+                link.adapter = adapter
+            }
             guard found.isPaired == true else {
                 throw LinkMachine.Failure(
                     .notPaired,
@@ -121,10 +127,23 @@ actor RecorderLink {
         do throws(BlueZError) {
             try await context.bluez.waitServicesResolved(
                 on: link.link, requiring: LinkContext.requiredServices)
+            await follow(link)
             channel = await context.planes.channel(for: link)
             return .resolved
         } catch {
             throw LinkMachine.Failure(error)
+        }
+    }
+
+    /// Hears what the recorder says of its captures for as long as the link lives, and so also while they are pulled.
+    private func follow(_ link: BlueZGATTLink) async {
+        // Without notifications the interval and the end of the link remain.
+        guard let values = try? await link.subscribe(RecorderProfile.captureStatus) else { return }
+        let news = news
+        follower = Task {
+            for await value in values {
+                if let status = try? CaptureStatus(wire: value) { news.note(status) }
+            }
         }
     }
 
@@ -137,8 +156,9 @@ actor RecorderLink {
             now: context.now)
         let session = context.session(
             over: link, channel: channel, store: store, ledger: ledger, isIntroduction: false
-        ) { [pulse] event in
+        ) { [pulse, news] event in
             pulse.beat()
+            if case .status(let status) = event { news.begin(with: status) }
             journal.note(event)
         }
         let report = await journal.keep { await session.run() }
@@ -164,10 +184,13 @@ actor RecorderLink {
     /// Stays on the link until there is a reason to sync again.
     private func linger() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
         guard let link else { throw LinkMachine.Failure(.transient, "the link is gone") }
-        let (bluez, clock, wakeup) = (context.bluez, context.clock, wakeup)
+        let (bluez, clock, wakeup, news) = (context.bluez, context.clock, wakeup, news)
         let interval = context.configuration.syncInterval
         let isWanted = await firstOf(
-            { await Self.statusChange(on: link) },
+            {
+                await news.wait()
+                return true
+            },
             {
                 await wakeup.wait()
                 return true
@@ -186,31 +209,6 @@ actor RecorderLink {
         return .wanted
     }
 
-    /// Returns true when the recorder says that it has sealed a capture or stopped recording.
-    private static func statusChange(on link: BlueZGATTLink) async -> Bool? {
-        var last: CaptureStatus?
-        if let value = try? await link.read(RecorderProfile.captureStatus) {
-            last = try? CaptureStatus(wire: value)
-        }
-        guard let values = try? await link.subscribe(RecorderProfile.captureStatus) else {
-            // No notifications: the interval and the end of the link remain.
-            try? await Task.sleep(for: .seconds(1 << 30))
-            return nil
-        }
-        for await value in values {
-            guard let status = try? CaptureStatus(wire: value) else { continue }
-            let isNews =
-                last.map { old in
-                    status.sealedCaptures > old.sealedCaptures
-                        || status.storageGeneration != old.storageGeneration
-                        || (old.flags.contains(.recording) && !status.flags.contains(.recording))
-                } ?? true
-            last = status
-            if isNews { return true }
-        }
-        return Task.isCancelled ? nil : false
-    }
-
     private func rest(for delay: Duration) async -> LinkMachine.Outcome {
         let (clock, wakeup) = (context.clock, wakeup)
         let isWanted = await firstOf(
@@ -226,6 +224,8 @@ actor RecorderLink {
     // MARK: The link's end
 
     private func forgetLink() {
+        follower?.cancel()
+        follower = nil
         link = nil
         channel = nil
     }

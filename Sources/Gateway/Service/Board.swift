@@ -43,6 +43,7 @@ package struct LinkStatus: Sendable {
     /// The last thing that was not as it should be.
     package var lastProblem: String?
     package var address: String?
+    /// The address of the adapter that it is in reach of.
     package var adapter: String?
 
     package init(since: Date) {

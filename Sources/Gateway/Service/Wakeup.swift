@@ -21,6 +21,11 @@ package final class Wakeup: Sendable {
         waiter?.resume()
     }
 
+    /// Forgets that it was raised.
+    package func lower() {
+        state.withLock { $0.isRaised = false }
+    }
+
     /// Returns when the flag is raised, and lowers it; also when the task is cancelled. One waiter at a time.
     package func wait() async {
         await withTaskCancellationHandler {

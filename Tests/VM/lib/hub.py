@@ -33,13 +33,13 @@ class Hub:
         """`settings` are sections of the configuration; `cloud` a folder in which the cloud outlives a power cut."""
         self.directory, self.bus = directory, dbus.SystemBus()
         path = wait_until("hci0 is on", lambda: bluez.adapter(self.bus, "hci0"))
-        address = str(bluez.properties(self.bus, path, "org.bluez.Adapter1")["Address"])
+        self.address = str(bluez.properties(self.bus, path, "org.bluez.Adapter1")["Address"])
         self.start("pulse", sys.executable, pulse.__file__, "hci1")
         atexit.register(self.show_logs)
         install()
         add_user(OPERATOR, "celestiad")
         api = self.start_cloud(cloud)
-        self.configure(SETTINGS | {"Cloud": {"URL": api}, "Bluetooth": {"Adapter": address}} | settings)
+        self.configure(SETTINGS | {"Cloud": {"URL": api}, "Bluetooth": {"Adapter": self.address}} | settings)
         if start:
             self.serve()
             self.log_in()

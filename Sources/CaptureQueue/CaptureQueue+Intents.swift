@@ -227,10 +227,8 @@ extension CaptureQueue {
 
     private func noteLastAsset(_ id: SessionID) throws(QueueError) -> Bool {
         let session = try requireSession(id)
-        let open = try database.number(
-            "SELECT 1 FROM assets WHERE session_seq = ? AND exclusion IS NULL AND pull_state <> 'unobtainable'"
-                + " AND upload_state <> 'uploaded' LIMIT 1", session.sequence)
-        if open == nil, session.state == .uploading { try transition(session.sequence, .bytesSent) }
-        return open == nil
+        let open = try isToBeSent(session.sequence)
+        if !open, session.state == .uploading { try transition(session.sequence, .bytesSent) }
+        return !open
     }
 }

@@ -108,8 +108,15 @@ extension CaptureQueue {
 
     /// The user asks for another attempt now: the schedule and the holds that a user can lift are cleared.
     /// Returns false for a session that is imported already, which stays as it is (F-15).
+    ///
+    /// Throws `illegalTransition` for a session that has none of its files: there is nothing to send.
     package func retry(_ id: SessionID) throws(QueueError) -> Bool {
         let session = try requireSession(id)
+        guard try !hasNothing(session.sequence) else {
+            throw QueueError(
+                .illegalTransition, "session \(id) has none of its files",
+                hint: "it goes on by itself when the recorder has them again")
+        }
         return try change { database throws(QueueError) in
             let actions = try transition(session.sequence, .retryRequested)
             guard !actions.contains(.suppress) else { return false }

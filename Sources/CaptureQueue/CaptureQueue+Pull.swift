@@ -172,17 +172,32 @@ extension CaptureQueue {
         }
     }
 
-    /// Settles that the source does not have the asset any more. The session goes on without it; the asset
-    /// stays listed with the reason.
+    /// Settles that the source does not have the asset any more. The session goes on without it, or ends as
+    /// `failed_terminal` when it has no file at all; the asset stays listed with the reason. Bytes that had come stay in
+    /// their part: they may be all that is left of a recording.
     package func markUnobtainable(_ id: AssetID, reason: String) throws(QueueError) {
-        let asset = try requireAsset(id)
-        pulls[id] = nil
+        _ = try requireAsset(id)
+        try suspendPull(id)
         try change { database throws(QueueError) in
             try database.run(
                 "UPDATE assets SET recorder_state = 'gone' WHERE id = ? AND recorder_state = 'present'", id)
-            try giveUp(id, Self.bounded(reason))
+            try giveUp(id, reason)
         }
-        if asset.pullState == .wanted { try spool.removePart(asset.sessionID, id) }
+    }
+
+    /// Takes up again an asset that was given up or damaged, as its source has it after all; the pull goes on from the
+    /// bytes that are here. Returns false, and changes nothing, when its session is over (imported or cancelled).
+    package func takeUp(_ id: AssetID) throws(QueueError) -> Bool {
+        let asset = try requireAsset(id)
+        guard [.unobtainable, .damaged].contains(asset.pullState) else { return asset.pullState == .wanted }
+        let session = try requireSession(asset.sessionID)
+        guard session.state != .imported, session.state != .cancelled else { return false }
+        try change { database throws(QueueError) in
+            try database.run(
+                "UPDATE assets SET pull_state = 'wanted', last_error = NULL, recorder_state ="
+                    + " iif(recorder_state = 'none', 'none', 'present') WHERE id = ?", id)
+        }
+        return true
     }
 
     /// Writes down that the file is in place, and seals the session when it was the last one.

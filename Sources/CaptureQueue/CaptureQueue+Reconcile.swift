@@ -147,7 +147,10 @@ extension CaptureQueue {
         _ id: AssetID, _ session: SessionID, _ report: inout StartReport
     ) throws(QueueError) {
         let asset = try asset(id)
-        guard asset?.pullState != .wanted || asset?.sessionID != session else { return }
+        if let asset, asset.sessionID == session {
+            // A part of what the source does not have any more may be all that is left of it.
+            guard ![.wanted, .unobtainable].contains(asset.pullState) else { return }
+        }
         try spool.removePart(session, id)
         report.removedParts += 1
     }

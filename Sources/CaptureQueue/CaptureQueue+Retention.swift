@@ -25,9 +25,11 @@ extension CaptureQueue {
 
     private func release(_ sequence: Int64, _ id: SessionID) throws(QueueError) {
         _ = try writable
-        let assets = try database.all("SELECT id FROM assets WHERE session_seq = ?", sequence) {
-            row throws(QueueError) in try row.assetID()
-        }
+        // Parts that never became whole go only with a purge: the cloud does not have them.
+        let assets = try database.all(
+            "SELECT a.id FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq WHERE s.seq = ?"
+                + " AND (a.pull_state <> 'unobtainable' OR s.state = 'cancelled')", sequence
+        ) { row throws(QueueError) in try row.assetID() }
         for asset in assets {
             pulls[asset] = nil
             try spool.removeStored(id, asset)

@@ -49,7 +49,8 @@ extension CaptureQueue {
         }
     }
 
-    /// Ends the draft once no file is wanted any more.
+    /// Ends the draft once no file is wanted any more. A session that has none of its files is no recording: it fails
+    /// until one comes.
     @discardableResult
     func sealIfComplete(_ sequence: Int64) throws(QueueError) -> Bool {
         let database = try database
@@ -63,23 +64,42 @@ extension CaptureQueue {
         switch state {
         case (.draft, _)?:
             try transition(sequence, .sealed)
+            if try hasNothing(sequence) {
+                try transition(sequence, .failedTerminally, terminal: .assetMissing)
+                try database.run(
+                    "UPDATE sessions SET last_error = (SELECT last_error FROM assets WHERE session_seq = ?1"
+                        + " AND last_error IS NOT NULL ORDER BY ordinal LIMIT 1) WHERE seq = ?1", sequence)
+            }
             return true
+        case (.queuedOffline, _)?, (.failedRetryable, _)?:
+            // A file that joined late is here: what waited for it goes on.
+            try transition(sequence, .retryRequested)
+            return false
         case (.failedTerminal, let reason?)?
         where [TerminalReason.assetMissing.rawValue, TerminalReason.assetCorrupt.rawValue].contains(reason):
             let damaged = try database.number(
                 "SELECT 1 FROM assets WHERE session_seq = ? AND pull_state = 'damaged' LIMIT 1", sequence)
-            if damaged == nil { try transition(sequence, .assetsRestored) }
-            return damaged == nil
+            guard damaged == nil, try !hasNothing(sequence) else { return false }
+            try transition(sequence, .assetsRestored)
+            return true
         default: return false
         }
     }
 
-    /// Settles that an asset's bytes will never come; its session goes on without it.
+    /// Whether the session should have files and not one was to be had.
+    func hasNothing(_ sequence: Int64) throws(QueueError) -> Bool {
+        try database.number(
+            "SELECT 1 FROM assets WHERE session_seq = ? GROUP BY session_seq"
+                + " HAVING sum(pull_state <> 'unobtainable') = 0", sequence) != nil
+    }
+
+    /// Settles that an asset's bytes are not to be had; its session goes on without it. Says how many had come.
     func giveUp(_ asset: AssetID, _ reason: String) throws(QueueError) {
         let database = try database
         try database.run(
-            "UPDATE assets SET pull_state = 'unobtainable', last_error = ? WHERE id = ?"
-                + " AND pull_state = 'wanted'", reason, asset)
+            "UPDATE assets SET pull_state = 'unobtainable', last_error = ?1 || iif(pulled_bytes > 0,"
+                + " '; the ' || pulled_bytes || ' of ' || byte_size || ' bytes that had come are kept', '')"
+                + " WHERE id = ?2 AND pull_state = 'wanted'", Self.bounded(reason), asset)
         guard let sequence = try database.number("SELECT session_seq FROM assets WHERE id = ?", asset) else {
             return
         }

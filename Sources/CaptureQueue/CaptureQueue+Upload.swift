@@ -133,6 +133,10 @@ extension CaptureQueue {
         guard let remoteID = session.remoteID, session.syncedDigest != nil else {
             throw QueueError(.illegalTransition, "the cloud has not acknowledged session \(id)")
         }
+        // A file may have been taken up again since the uploader looked.
+        guard try !isToBeSent(session.sequence) else {
+            throw QueueError(.illegalTransition, "files of session \(id) are still to be sent")
+        }
         let now = now
         try change { database throws(QueueError) in
             if session.state == .uploading { try transition(session.sequence, .bytesSent) }
@@ -144,6 +148,13 @@ extension CaptureQueue {
         }
         active.remove(id)
         try releaseDueBytes()
+    }
+
+    /// Whether the cloud has still to get a file of the session.
+    func isToBeSent(_ sequence: Int64) throws(QueueError) -> Bool {
+        try database.number(
+            "SELECT 1 FROM assets WHERE session_seq = ? AND exclusion IS NULL AND pull_state <> 'unobtainable'"
+                + " AND upload_state <> 'uploaded' LIMIT 1", sequence) != nil
     }
 
     func eventRows(_ sequence: Int64) throws(QueueError) -> [EventRecord] {

@@ -19,7 +19,8 @@ package actor ObjectTransferClient {
     }
 
     private var waiter: Waiter?
-    private var failure: ObjectTransferError?
+    /// Why nothing more can be done on the link, once that is so.
+    package private(set) var failure: ObjectTransferError?
 
     /// How many indications came that nobody waited for; they were ignored.
     package private(set) var ignoredResponses = 0

@@ -54,12 +54,12 @@ package struct RecorderCapture: Sendable, Hashable {
     package let storageGeneration: UInt32
     /// The files that the recorder has, in the order of the manifest.
     package let assets: [RecorderAsset]
-    /// Files of the manifest that the recorder does not list (any more).
-    package let missing: [ObjectID]
+    /// Files of the manifest that the recorder does not list (yet, or any more).
+    package let missing: [Manifest.File]
 
     /// A capture of these files.
     package init(
-        origin: Origin, storageGeneration: UInt32, assets: [RecorderAsset], missing: [ObjectID]
+        origin: Origin, storageGeneration: UInt32, assets: [RecorderAsset], missing: [Manifest.File]
     ) {
         (self.origin, self.storageGeneration) = (origin, storageGeneration)
         (self.assets, self.missing) = (assets, missing)
@@ -85,6 +85,9 @@ package struct CaptureCatalog: Sendable, Hashable {
     /// Whether everything on the recorder was understood, so that a manifest may be deleted once its files
     /// are gone.
     package private(set) var isComplete: Bool
+    /// Every object of the recorder; nil where the listing is in doubt, and an object that it leaves out may be there
+    /// all the same.
+    package let present: Set<ObjectID>?
 
     private var owners: Set<ObjectID> = []
     private let serial: String
@@ -98,6 +101,7 @@ package struct CaptureCatalog: Sendable, Hashable {
     ) {
         (self.serial, self.storageGeneration) = (serial, storageGeneration)
         isComplete = listing.problems.isEmpty
+        present = listing.problems.isEmpty ? Set(listing.objects.map(\.id)) : nil
         problems = listing.problems.map { "listing: \($0)" }
         let objects = Dictionary(listing.objects.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
         var unreadManifests = false
@@ -131,10 +135,10 @@ package struct CaptureCatalog: Sendable, Hashable {
             return
         }
         var assets: [RecorderAsset] = []
-        var missing: [ObjectID] = []
+        var missing: [Manifest.File] = []
         for file in manifest.files {
             guard let listed = objects[file.objectID] else {
-                missing.append(file.objectID)
+                missing.append(file)
                 continue
             }
             guard listed.type != RecorderProfile.manifestType, owners.insert(file.objectID).inserted else {

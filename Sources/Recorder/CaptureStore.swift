@@ -1,3 +1,5 @@
+package import ObjectTransfer
+
 /// How safe the bytes of an object are outside the recorder.
 package enum Custody: Int, Sendable, Hashable, Comparable, CaseIterable {
     /// Not held.
@@ -77,10 +79,20 @@ package protocol CaptureStore: Sendable {
     /// the size of what was kept.
     func manifest(_ key: AssetKey, sizeBytes: UInt32) async throws(RecorderError) -> [UInt8]?
 
-    /// Takes a capture into the queue (again) and says what is wanted of it, for each of its assets.
+    /// Takes a sealed capture into the queue (again) and says what is wanted of it, for each of its assets. A salvaged
+    /// object is taken in when its first bytes come: a recorder may list what it does not have.
     func plan(
         _ capture: RecorderCapture, from recorder: RecorderIdentity
     ) async throws(RecorderError) -> [AssetKey: AssetPlan]
+
+    /// The assets of this recorder and generation that are still to come and are not among these objects.
+    func wanted(
+        besides present: Set<ObjectID>, from recorder: RecorderIdentity, storageGeneration: UInt32
+    ) async throws(RecorderError) -> [AssetKey]
+
+    /// Settles that the recorder does not have the asset any more. What had come of it is kept, and it is taken up
+    /// again should it be listed once more.
+    func giveUp(_ asset: AssetKey) async throws(RecorderError)
 
     /// Writes bytes of an asset; they need not be durable yet. `offset` is always the end of what was
     /// written before.

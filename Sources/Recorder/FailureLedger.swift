@@ -6,8 +6,12 @@ package struct FailureLedger: Sendable, Hashable {
     /// After so many failures in a row an object is left alone until the daemon starts again.
     package static let giveUpAfter = 8
 
+    /// An object that so many complete listings in a row did not have is gone.
+    package static let goneAfter = 2
+
     private var fruitless: [AssetKey: Int] = [:]
     private var mismatches: [AssetKey: Int] = [:]
+    private var absences: [AssetKey: Int] = [:]
 
     /// A ledger without entries.
     package init() {}
@@ -33,13 +37,21 @@ package struct FailureLedger: Sendable, Hashable {
         mismatches[key] = nil
     }
 
+    /// Notes which of the wanted objects a complete listing did not have; returns those that are gone for good. Once is
+    /// not enough: a recorder may be slow to mount its storage.
+    package mutating func noteAbsent(_ keys: [AssetKey]) -> [AssetKey] {
+        absences = Dictionary(keys.map { ($0, absences[$0, default: 0] + 1) }, uniquingKeysWith: { $1 })
+        return keys.filter { absences[$0, default: 0] >= Self.goneAfter }
+    }
+
     /// Whether the object is tried after all others.
     package func isDeferred(_ key: AssetKey) -> Bool { failures(of: key) >= Self.deferAfter }
 
     /// Whether the object is left alone.
     package func isGivenUp(_ key: AssetKey) -> Bool { failures(of: key) >= Self.giveUpAfter }
 
-    private func failures(of key: AssetKey) -> Int {
+    /// How often it failed in a row.
+    package func failures(of key: AssetKey) -> Int {
         fruitless[key, default: 0] + mismatches[key, default: 0]
     }
 }

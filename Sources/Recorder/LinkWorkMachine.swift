@@ -16,6 +16,8 @@ package struct LinkWorkMachine: Sendable {
         case readManifest(ObjectMetadata)
         /// Take the capture with this index into the queue.
         case plan(Int)
+        /// These are all objects there are: what is wanted beside them may be gone.
+        case compare(Set<ObjectID>)
         /// Everything is planned; say what is to come.
         case announce(captures: Int, wanted: Int, bytes: UInt64)
         case pull(RecorderAsset, ResumePoint?)
@@ -59,13 +61,19 @@ package struct LinkWorkMachine: Sendable {
     private var unreadManifests: [ObjectMetadata] = []
     private var manifests: [ObjectID: ManifestReading] = [:]
     private var catalog: CaptureCatalog?
+    private var isCompared = false
     private var isAnnounced = false
     private var plansLeft: Range<Int> = 0..<0
     private var pulls: [(asset: RecorderAsset, resume: ResumePoint?)] = []
+    private var salvaged: Set<AssetKey> = []
+    private var salvageFailures = 0
     private var releases: [(object: ObjectMetadata, key: AssetKey)] = []
     /// Files that must be gone before the manifest of a capture may go.
     private var blockers: [Int: Set<AssetKey>] = [:]
     private var owners: [AssetKey: Int] = [:]
+
+    /// After so many salvaged objects that the recorder listed and did not give, the others wait for the next link.
+    package static let salvageFailuresPerLink = 64
 
     /// Work for a link whose objects are deleted by `policy`. An introduction ends after the battery: it learns
     /// who the recorder is and how it is, and touches nothing that was recorded.
@@ -76,6 +84,9 @@ package struct LinkWorkMachine: Sendable {
 
     /// The identity, once it was read.
     package var recorder: RecorderIdentity? { identity }
+
+    /// The generation of the recorder's storage, once its status was read.
+    package var storageGeneration: UInt32? { status?.storageGeneration }
 
     /// The key of an object, once identity and status were read.
     package func key(of id: ObjectID) -> AssetKey? {
@@ -122,7 +133,10 @@ package struct LinkWorkMachine: Sendable {
         case (.release(_, let key), .released(let isGone)):
             if isGone { unblock(key) }
             return nextWork()
-        case (.announce, _), (.pull, _), (.release, _): return nextWork()
+        case (.pull(let asset, _), _):
+            noteFailedPull(of: asset.key)
+            return nextWork()
+        case (.compare, _), (.announce, _), (.release, _): return nextWork()
         case (.finished, _), (.stop, _): return step
         case (.readIdentity, _), (.readStatus, _), (.list, _), (.confirmStatus, _), (.readManifest, _),
             (.plan, _):
@@ -142,7 +156,11 @@ package struct LinkWorkMachine: Sendable {
         case .readManifest(let object):
             manifests[object.id] = .unread(error.message)
             return nextManifest()
-        case .plan, .pull, .release, .announce:
+        case .pull(let asset, _):
+            // It was told already, with the object that was left out.
+            noteFailedPull(of: asset.key)
+            return nextWork()
+        case .plan, .compare, .release, .announce:
             problems.append(error.message)
             return nextWork()
         case .finished, .stop: return step
@@ -178,6 +196,7 @@ package struct LinkWorkMachine: Sendable {
     private mutating func take(_ plans: [AssetKey: AssetPlan], of index: Int) {
         let capture = captures[index]
         blockers[index] = Set(capture.assets.map(\.key))
+        if capture.origin == .salvage { salvaged.formUnion(capture.assets.map(\.key)) }
         for asset in capture.assets {
             owners[asset.key] = index
             switch plans[asset.key] ?? .refused("the queue has no place for it") {
@@ -193,11 +212,13 @@ package struct LinkWorkMachine: Sendable {
 
     private mutating func nextWork() -> Step {
         if let index = plansLeft.popFirst() { return .plan(index) }
+        if !isCompared {
+            isCompared = true
+            if let present = catalog?.present { return .compare(present) }
+        }
         if !isAnnounced {
             isAnnounced = true
-            let deferred = pulls.filter { ledger.isDeferred($0.asset.key) }
-            pulls = pulls.filter { !ledger.isDeferred($0.asset.key) } + deferred
-            pulls.reverse()
+            orderPulls()
             let bytes = pulls.reduce(UInt64(0)) { sum, pull in
                 sum + UInt64(pull.asset.sizeBytes - min(pull.asset.sizeBytes, pull.resume?.offset ?? 0))
             }
@@ -206,6 +227,29 @@ package struct LinkWorkMachine: Sendable {
         if let release = releases.popLast() { return .release(release.object, release.key) }
         if let pull = pulls.popLast() { return .pull(pull.asset, pull.resume) }
         return .finished
+    }
+
+    /// The last to be pulled comes first. What failed is tried after the rest; of salvaged objects whatever failed less
+    /// comes first, so that each has its turn where only so many may fail on one link.
+    private mutating func orderPulls() {
+        let ranked = pulls.enumerated().map { position, pull in
+            let failures = ledger.failures(of: pull.asset.key)
+            let counts = salvaged.contains(pull.asset.key) || ledger.isDeferred(pull.asset.key)
+            return (pull: pull, rank: (counts ? failures : 0, position))
+        }
+        pulls = ranked.sorted { $0.rank > $1.rank }.map(\.pull)
+    }
+
+    private mutating func noteFailedPull(of key: AssetKey) {
+        guard salvaged.contains(key) else { return }
+        salvageFailures += 1
+        guard salvageFailures == Self.salvageFailuresPerLink else { return }
+        let left = pulls.count { salvaged.contains($0.asset.key) }
+        pulls.removeAll { salvaged.contains($0.asset.key) }
+        guard left > 0 else { return }
+        problems.append(
+            "\(left) more objects that no manifest names wait for the next time: \(salvageFailures) of those before "
+                + "were listed and could not be read")
     }
 
     private mutating func enqueueRelease(_ object: ObjectMetadata, _ key: AssetKey) {

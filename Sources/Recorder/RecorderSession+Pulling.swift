@@ -46,7 +46,7 @@ extension RecorderSession {
     private func reasonToSkip(
         _ asset: RecorderAsset, with client: ObjectTransferClient
     ) async throws(RecorderError) -> String? {
-        let found = try await reaching("object \(asset.key.objectID)") {
+        let found = try await reaching("object \(asset.key.objectID) is listed and cannot be had") {
             () async throws(ObjectTransferError) in
             try await client.metadata(of: asset.key.objectID)
         }

@@ -98,6 +98,8 @@ package actor RecorderSession {
             case .stop(let error): throw error
             default: break
             }
+            // Some steps do not touch the link: without it they are in vain.
+            if let lost = await client.failure { throw RecorderError(lost, doing: "working on the link") }
             let outcome = await outcome(of: step, with: client)
             step = machine.handle(outcome, ledger: report.ledger)
             report.recorder = machine.recorder
@@ -149,6 +151,9 @@ package actor RecorderSession {
         case .plan(let index):
             guard let recorder = machine.recorder else { return .done }
             return .planned(try await store.plan(machine.captures[index], from: recorder))
+        case .compare(let present):
+            try await compare(present)
+            return .done
         case .announce(let captures, let wanted, let bytes):
             onEvent(.listed(captures: captures, wanted: wanted, bytes: bytes))
             return .done
@@ -156,6 +161,17 @@ package actor RecorderSession {
         case .release(let object, let key):
             return .released(try await release(object, key, with: client))
         case .finished, .stop: return .done
+        }
+    }
+
+    /// Gives up what is wanted and was found to be gone.
+    private func compare(_ present: Set<ObjectID>) async throws(RecorderError) {
+        guard let recorder = machine.recorder, let generation = machine.storageGeneration else { return }
+        let absent = try await store.wanted(
+            besides: present, from: recorder, storageGeneration: generation)
+        for key in report.ledger.noteAbsent(absent) {
+            try await store.giveUp(key)
+            onEvent(.problem("object \(key.objectID): the recorder does not have it any more"))
         }
     }
 

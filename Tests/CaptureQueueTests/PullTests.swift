@@ -162,6 +162,73 @@ import Testing
             detail.assets[1].pullState == .unobtainable && detail.assets[1].lastError == "object not found")
     }
 
+    /// What can happen to an asset that was given up, and how it and its session are then.
+    enum After: CaseIterable { case nothing, restart, takeUp, comeBack, purge }
+
+    @Test(arguments: After.allCases)
+    func bytesOfWhatIsGoneAreKept(_ after: After) async throws {
+        let fixture = try await QueueFixture()
+        let capture = try await fixture.register(sizes: [2500])
+        let (id, asset) = (capture.sessionID, capture.added[0])
+        _ = try await fixture.queue.beginPull(asset)
+        _ = try await fixture.queue.append(Sample.bytes(700), to: asset, at: 0)
+        try await fixture.queue.markUnobtainable(asset, reason: "gone")
+        var current = fixture
+        var expected: (SessionState, PullState, Bool) = (.failedTerminal, .unobtainable, true)
+        switch after {
+        case .nothing: break
+        case .restart: current = try await QueueFixture(try fixture.snapshot())
+        case .takeUp:
+            #expect(try await fixture.queue.takeUp(asset))
+            expected.1 = .wanted
+        case .comeBack:
+            #expect(try await fixture.queue.takeUp(asset))
+            #expect(try await fixture.queue.beginPull(asset) == 700)
+            _ = try await fixture.queue.append(Array(Sample.bytes(2500)[700...]), to: asset, at: 700)
+            #expect(
+                try await fixture.queue.finishPull(asset).sha256 == SHA256.digest(of: Sample.bytes(2500)))
+            expected = (.queuedOffline, .stored, false)
+        case .purge:
+            try await fixture.queue.cancel(id)
+            try await fixture.queue.purge(id)
+            #expect(try await fixture.queue.takeUp(asset) == false)
+            expected = (.cancelled, .unobtainable, false)
+        }
+        let detail = try #require(try await current.queue.session(id))
+        #expect(detail.summary.session.state == expected.0)
+        #expect(detail.assets[0].pullState == expected.1)
+        #expect(current.exists(id, ".\(asset).part") == expected.2)
+    }
+
+    /// A session that went on without a file waits for it when it is there after all, and is imported with it.
+    @Test func aFileMayComeBackWhileItsSessionIsSent() async throws {
+        let fixture = try await QueueFixture()
+        let queue = fixture.queue
+        let capture = try await fixture.register(sizes: [10, 20])
+        let (id, late) = (capture.sessionID, capture.added[1])
+        _ = try await queue.beginPull(capture.added[0])
+        _ = try await queue.append(Sample.bytes(10), to: capture.added[0], at: 0)
+        _ = try await queue.finishPull(capture.added[0])
+        try await queue.markUnobtainable(late, reason: "gone")
+        _ = try await queue.beginUpload(id)
+        try await fixture.upsert(id)
+        try await fixture.sendAssets(id)
+        #expect(try await queue.takeUp(late))
+        #expect(await code { try await queue.markImported(id) } == .illegalTransition)
+        try await queue.fail(id, message: "not here yet", nextTry: QueueFixture.start + 900)
+        _ = try await queue.beginPull(late)
+        _ = try await queue.append(Sample.bytes(20), to: late, at: 0)
+        _ = try await queue.finishPull(late)
+        // Not after a quarter of an hour, but now.
+        #expect(try await queue.nextUploads(host: QueueFixture.host).map(\.id) == [id])
+        _ = try await queue.beginUpload(id)
+        try await fixture.sendAssets(id)
+        try await queue.markImported(id)
+        #expect(try await queue.session(id)?.receipts.count == 3)
+        // Once it is imported, nothing joins any more.
+        #expect(try await queue.takeUp(late) == false)
+    }
+
     @Test func aFormattedRecorderHasNothingOfTheOlderGeneration() async throws {
         let fixture = try await QueueFixture()
         var update = RecorderUpdate(serial: Sample.serial)

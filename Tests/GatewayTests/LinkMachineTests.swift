@@ -64,6 +64,24 @@ private struct Highest: RandomNumberGenerator {
         #expect(machine.handle(Self.failed(.transient), using: &generator) == .rest(delays[0]))
     }
 
+    /// What the third failure of three waits for, as the second of a row or as the first again.
+    @Test(
+        arguments: [
+            (.transient, true, true), (.endedByRecorder, true, true), (.transient, false, false),
+            (.storage, true, false),
+        ] as [(LinkMachine.Failure.Kind, Bool, Bool)])
+    func aCutLinkThatBroughtBytesDoesNotMakeTheNextWaitLonger(
+        kind: LinkMachine.Failure.Kind, hasProgressed: Bool, isAsTheFirst: Bool
+    ) {
+        let cut: [LinkMachine.Outcome] = [
+            .inReach, .connected, .resolved,
+            .failed(LinkMachine.Failure(kind, "cut", hasProgressed: hasProgressed)), .rested,
+        ]
+        let (_, first) = run(Array(cut.dropLast()))
+        let (_, third) = run(Array((cut + cut + cut).dropLast()))
+        #expect((first == third) == isAsTheFirst, "\(first) \(third)")
+    }
+
     @Test func aSyncWithoutProgressDoesNotResetTheDelay() {
         let (_, first) = run([Self.failed(.transient)])
         let (_, second) = run([Self.failed(.transient), .synced(progressed: false), Self.failed(.transient)])

@@ -78,8 +78,17 @@ import Testing
                 0x102: manifest(2, at: "2026-11-30T13:00:00Z", files: [0x100]),
             ])
         #expect(catalog.captures.map { $0.assets.count } == [1, 0])
-        #expect(catalog.captures[0].missing == [ObjectID(0x999)!])
+        #expect(catalog.captures[0].missing.map(\.objectID) == [ObjectID(0x999)!])
         #expect(catalog.problems.count == 2 && !catalog.isComplete)
+    }
+
+    /// An object that a faulty listing leaves out may be there all the same.
+    @Test func onlyAListingWithoutAFaultProvesWhatIsNotThere() {
+        let objects = [object(0x100, audio), object(0x102, photo)]
+        #expect(catalog(objects, [:]).present == Set(objects.map(\.id)))
+        #expect(catalog([], [:]).present == [])
+        let twice = catalog(objects + [object(0x100, audio)], [:])
+        #expect(twice.present == nil)
     }
 
     @Test func sameCaptureTwice() {

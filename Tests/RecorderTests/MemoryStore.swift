@@ -10,6 +10,10 @@ actor MemoryStore: CaptureStore {
     private(set) var restarts: [AssetKey] = []
     private(set) var deleted: [AssetKey] = []
     private(set) var appends: [AssetKey: Int] = [:]
+    /// Assets that are wanted from before, whatever this link plans.
+    var expected: Set<AssetKey> = []
+    private(set) var givenUp: [AssetKey] = []
+    var onPlan: (@Sendable () async -> Void)?
     var uploaded: Set<AssetKey> = []
     var refused: Set<AssetKey> = []
     var verdict = AssetVerdict.durable
@@ -33,8 +37,9 @@ actor MemoryStore: CaptureStore {
 
     func manifest(_ key: AssetKey, sizeBytes: UInt32) -> [UInt8]? { manifests[key] }
 
-    func plan(_ capture: RecorderCapture, from recorder: RecorderIdentity) -> [AssetKey: AssetPlan] {
+    func plan(_ capture: RecorderCapture, from recorder: RecorderIdentity) async -> [AssetKey: AssetPlan] {
         captures.append(capture)
+        await onPlan?()
         var plans: [AssetKey: AssetPlan] = [:]
         for key in capture.assets.map(\.key) {
             if finished[key] != nil {
@@ -49,6 +54,17 @@ actor MemoryStore: CaptureStore {
             }
         }
         return plans
+    }
+
+    func wanted(
+        besides present: Set<ObjectID>, from recorder: RecorderIdentity, storageGeneration: UInt32
+    ) -> [AssetKey] {
+        expected.filter { !present.contains($0.objectID) }
+    }
+
+    func giveUp(_ asset: AssetKey) {
+        expected.remove(asset)
+        givenUp.append(asset)
     }
 
     func append(_ bytes: [UInt8], at offset: UInt32, to asset: AssetKey) throws(RecorderError) {

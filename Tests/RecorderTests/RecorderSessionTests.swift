@@ -305,4 +305,32 @@ import Testing
         work.cancel()
         #expect(await work.value.failure?.code == .transfer(.cancelled))
     }
+
+    @Test func whatTwoListingsLackIsGivenUp() async {
+        await prepare([Self.content(100)])
+        await store.configure { $0.expected = [Self.key(0x999)] }
+        var ledger = await link(policy: .never).ledger
+        #expect(await store.givenUp.isEmpty)
+        for _ in 0..<2 {
+            await server.reconnect()
+            ledger = await link(policy: .never, ledger: ledger).ledger
+        }
+        #expect(await store.givenUp == [Self.key(0x999)])
+    }
+
+    @Test func planningEndsWithTheLink() async {
+        await prepare([])
+        for number in 0..<40 {
+            var manifest = Manifest(
+                captureID: "00000000-0000-4000-8000-0000000000\(10 + number)",
+                startedAt: Timestamp("2026-11-30T12:00:00Z")!, durationMs: 1, files: [])
+            manifest.title = "\(number)"
+            await server.add(0x200 + UInt64(number), manifest.json, type: RecorderProfile.manifestType)
+        }
+        let server = server
+        await store.configure { $0.onPlan = { await server.cut() } }
+        let report = await link()
+        #expect(report.failure?.code == .transfer(.linkLost))
+        #expect(await store.captures.count < 40)
+    }
 }

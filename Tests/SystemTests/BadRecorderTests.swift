@@ -22,7 +22,10 @@ extension SystemTests {
                 try await lab.fault(fault)
                 try await lab.pair(1)
                 try await lab.pair(2)
-                try await lab.waitUntilUploaded([good])
+                try await lab.waitUntil("the good one's file is in the cloud") {
+                    try await lab.cloud.state().sessions.flatMap(\.assets)
+                        .contains { $0.sha256.lowercased() == good.files[0].sha256 }
+                }
                 // Until it was looked at, whatever came of it.
                 try await lab.waitForStatus("the bad one was tried") {
                     let recorder = $0.recorders.first { $0.id == Laboratory.serial(1) }
@@ -47,12 +50,15 @@ extension SystemTests {
                 try await lab.waitUntil("the good one's file is in the cloud") {
                     try await lab.cloud.state().sessions.flatMap(\.assets).count == 1
                 }
+                try await lab.waitForLink("idle")
                 try await lab.simulate("ClearFaults", .string(Laboratory.serial(1)))
-                try await lab.simulate("CutLink", .string(Laboratory.serial(1)))
-                try await lab.waitUntil("all that is real is in the cloud") {
-                    try await lab.cloud.state().sessions.flatMap(\.assets).count == 2
-                }
+                _ = try await lab.cli("sync")
+                try await lab.waitUntilUploaded()
                 try await lab.verify()
+                // Nothing is left of them: no session, and a log that can be read.
+                #expect(try await lab.client.sessions(SessionQuery(limit: 500)).sessions.count == 2)
+                let lines = lab.log().split(separator: "\n").filter { $0.contains("object 0000001") }
+                #expect(lines.count < 100 && Set(lines).count == lines.count, "\(lines)")
             }
         }
 

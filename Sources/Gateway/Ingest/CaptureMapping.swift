@@ -15,24 +15,15 @@ package struct CaptureMapping: Sendable {
         self.now = now
     }
 
-    /// The registrations that a capture leads to: one for a sealed capture, one for each salvaged object, because the
-    /// group that salvaged objects are found in may be another one the next time.
-    package func registrations(
-        for capture: RecorderCapture, from recorder: RecorderIdentity
-    ) -> [CaptureRegistration] {
-        switch capture.origin {
-        case .manifest(let manifest, let object):
-            [registration(of: manifest, object, capture, recorder)]
-        case .salvage:
-            capture.assets.map { salvaged($0, recorder) }
-        }
-    }
-
-    private func registration(
-        of manifest: Manifest, _ object: ObjectMetadata, _ capture: RecorderCapture,
-        _ recorder: RecorderIdentity
-    ) -> CaptureRegistration {
-        CaptureRegistration(
+    /// The session of a sealed capture, with the files that the recorder does not list (yet); nil for salvaged objects.
+    package func registration(
+        of capture: RecorderCapture, from recorder: RecorderIdentity
+    ) -> CaptureRegistration? {
+        guard case .manifest(let manifest, let object) = capture.origin else { return nil }
+        let files = Dictionary(
+            capture.assets.map { ($0.key.objectID, asset($0)) }
+                + capture.missing.map { ($0.objectID, asset($0)) }, uniquingKeysWith: { first, _ in first })
+        return CaptureRegistration(
             captureID: manifest.captureID, sourceKind: .recorder,
             origin: RecorderOrigin(
                 serial: recorder.serial, storageGeneration: capture.storageGeneration,
@@ -40,12 +31,22 @@ package struct CaptureMapping: Sendable {
             originDeviceID: recorder.serial, targetHost: targetHost,
             title: manifest.title.map { SafeName($0, fallback: "").text },
             startedAt: time(manifest.startedAt), endedAt: manifest.endedAt.map(time),
-            durationMs: manifest.durationMs, assets: capture.assets.map(asset),
+            durationMs: manifest.durationMs,
+            assets: order(capture, manifest).compactMap { files[$0] },
             events: manifest.events.map(event),
             provenance: provenance(recorder, step: "recorded on a Celestia recorder", of: manifest.startedAt))
     }
 
-    private func salvaged(_ file: RecorderAsset, _ recorder: RecorderIdentity) -> CaptureRegistration {
+    /// The order of the manifest, each file once.
+    private func order(_ capture: RecorderCapture, _ manifest: Manifest) -> [ObjectID] {
+        var seen: Set<ObjectID> = []
+        let own = Set(capture.assets.map(\.key.objectID)).union(capture.missing.map(\.objectID))
+        return manifest.files.map(\.objectID).filter { own.contains($0) && seen.insert($0).inserted }
+    }
+
+    /// The session of one object that no manifest names: one for each, because the group that they are found in may be
+    /// another one the next time.
+    package func salvaged(_ file: RecorderAsset, from recorder: RecorderIdentity) -> CaptureRegistration {
         CaptureRegistration(
             captureID: Identity.salvageSession(
                 serial: file.key.serial, storageGeneration: file.key.storageGeneration,
@@ -64,6 +65,13 @@ package struct CaptureMapping: Sendable {
             kind: file.kind == .audio ? .audio : .photo, name: file.name.text, mimeType: file.mimeType,
             byteSize: Int64(file.sizeBytes), sha256: file.sha256, sourceKey: file.key.objectID.description,
             fingerprint: file.object.fingerprint)
+    }
+
+    private func asset(_ file: Manifest.File) -> AssetRegistration {
+        AssetRegistration(
+            kind: file.kind == .audio ? .audio : .photo,
+            name: SafeName(file.name, fallback: file.objectID.description).text, mimeType: file.mimeType,
+            byteSize: Int64(file.sizeBytes), sha256: file.sha256, sourceKey: file.objectID.description)
     }
 
     private func event(_ event: Manifest.Event) -> EventRegistration {

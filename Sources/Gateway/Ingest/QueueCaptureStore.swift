@@ -13,6 +13,8 @@ actor QueueCaptureStore: CaptureStore {
     /// The parts that this link has open, so that a lost link closes them durably.
     private var open: Set<AssetID> = []
     private var manifests: [ObjectID: SessionID] = [:]
+    /// Salvaged objects that the queue does not know: each becomes a session when its first bytes are here.
+    private var salvage: [AssetKey: CaptureRegistration] = [:]
 
     init(queue: CaptureQueue, targetHost: String, policy: DeletePolicy, now: @escaping @Sendable () -> Date) {
         self.queue = queue
@@ -35,47 +37,53 @@ actor QueueCaptureStore: CaptureStore {
         _ capture: RecorderCapture, from recorder: RecorderIdentity
     ) async throws(RecorderError) -> [AssetKey: AssetPlan] {
         let mapping = CaptureMapping(targetHost: targetHost, now: now())
-        let newHere = try await unknownAssets(of: capture)
-        for registration in mapping.registrations(for: newHere, from: recorder) {
+        if let registration = mapping.registration(of: capture, from: recorder) {
             try await storing { queue throws(QueueError) in _ = try await queue.register(registration) }
         }
-        for object in capture.missing {
-            try await giveUp(
-                AssetKey(
-                    serial: recorder.serial, storageGeneration: capture.storageGeneration, objectID: object))
-        }
         var plans: [AssetKey: AssetPlan] = [:]
-        for asset in capture.assets { plans[asset.key] = try await plan(asset) }
+        for asset in capture.assets {
+            if let record = try await record(asset.key) {
+                plans[asset.key] = try await plan(asset, record)
+            } else {
+                // Named by no manifest, or by one that came after its session was sealed.
+                salvage[asset.key] = mapping.salvaged(asset, from: recorder)
+                plans[asset.key] = .wanted(nil)
+            }
+        }
         return plans
     }
 
-    /// A salvaged object that the queue knows stays in the session that it is in; a sealed capture is registered again
-    /// whole, because the queue finds its session by the captureId.
-    private func unknownAssets(of capture: RecorderCapture) async throws(RecorderError) -> RecorderCapture {
-        guard capture.origin == .salvage else { return capture }
-        var unknown: [RecorderAsset] = []
-        for asset in capture.assets where try await record(asset.key) == nil { unknown.append(asset) }
-        return RecorderCapture(
-            origin: .salvage, storageGeneration: capture.storageGeneration, assets: unknown, missing: [])
+    func wanted(
+        besides present: Set<ObjectID>, from recorder: RecorderIdentity, storageGeneration: UInt32
+    ) async throws(RecorderError) -> [AssetKey] {
+        let wanted = try await storing { queue throws(QueueError) in
+            try await queue.wantedAssets(recorder: recorder.serial, storageGeneration: storageGeneration)
+        }
+        return wanted.compactMap { ObjectID(hex: $0.objectID) }.filter { !present.contains($0) }.map {
+            AssetKey(serial: recorder.serial, storageGeneration: storageGeneration, objectID: $0)
+        }
     }
 
-    /// A file that was announced and is gone from the recorder before it was read does not hold up the others of its
-    /// capture; it stays listed, with the reason.
-    private func giveUp(_ asset: AssetKey) async throws(RecorderError) {
-        guard let record = try await record(asset), record.pullState == .wanted else { return }
+    /// A file that is gone from the recorder does not hold up the others of its capture; it stays listed, with the reason.
+    func giveUp(_ asset: AssetKey) async throws(RecorderError) {
+        let id = asset.queueID
         try await storing { queue throws(QueueError) in
-            try await queue.markUnobtainable(record.id, reason: "the recorder does not have it any more")
+            try await queue.markUnobtainable(id, reason: "the recorder does not have it any more")
         }
+        open.remove(id)
     }
 
-    private func plan(_ asset: RecorderAsset) async throws(RecorderError) -> AssetPlan {
-        guard let record = try await record(asset.key) else {
-            return .refused("the queue did not take it: another capture has the same identity")
-        }
+    private func plan(
+        _ asset: RecorderAsset, _ record: AssetRecord
+    ) async throws(RecorderError) -> AssetPlan {
         switch record.pullState {
         case .stored, .released: return .held
-        case .unobtainable, .damaged: return .refused("the queue has given it up")
         case .wanted: break
+        case .unobtainable, .damaged:
+            let isWanted = try await storing { queue throws(QueueError) in try await queue.takeUp(record.id) }
+            guard isWanted else {
+                return .refused("its session is over: it was given up when the recorder did not have it")
+            }
         }
         guard record.byteSize == Int64(asset.sizeBytes) else {
             return .refused(
@@ -159,6 +167,9 @@ actor QueueCaptureStore: CaptureStore {
     private func opened(_ asset: AssetKey) async throws(RecorderError) -> AssetID {
         let id = asset.queueID
         guard !open.contains(id) else { return id }
+        if let registration = salvage.removeValue(forKey: asset) {
+            try await storing { queue throws(QueueError) in _ = try await queue.register(registration) }
+        }
         _ = try await storing { queue throws(QueueError) in try await queue.beginPull(id) }
         open.insert(id)
         return id

@@ -18,7 +18,7 @@ extension LinkMachine.Failure {
     }
 
     /// What a failure of the work on the link means for it.
-    init(_ error: RecorderError) {
+    init(_ error: RecorderError, hasProgressed: Bool = false) {
         let kind: Kind =
             switch error.code {
             case .transfer(.notPaired): .keyMissing
@@ -26,7 +26,7 @@ extension LinkMachine.Failure {
             case .store: .storage
             default: .transient
             }
-        self.init(kind, Self.words(kind, error.message))
+        self.init(kind, Self.words(kind, error.message), hasProgressed: hasProgressed)
     }
 
     private static func words(_ kind: Kind, _ message: String) -> String {

@@ -9,7 +9,8 @@ import Recorder
 final class LinkJournal: Sendable {
     private struct State {
         var serial: String?
-        var transfers: Set<String> = []
+        /// Where each transfer under way began.
+        var transfers: [String: UInt32] = [:]
         var hasProgressed = false
         var update: RecorderUpdate?
     }
@@ -17,12 +18,14 @@ final class LinkJournal: Sendable {
     private let context: LinkContext
     private let deviceName: String?
     private let address: String?
+    private let problems: ProblemLog
     private let state = Locked(State())
     private let updates: AsyncStream<RecorderUpdate>
     private let updatesContinuation: AsyncStream<RecorderUpdate>.Continuation
 
-    init(context: LinkContext, deviceName: String?, address: String?) {
+    init(context: LinkContext, deviceName: String?, address: String?, problems: ProblemLog) {
         self.context = context
+        self.problems = problems
         self.deviceName = deviceName
         self.address = address
         (updates, updatesContinuation) = AsyncStream.makeStream(of: RecorderUpdate.self)
@@ -73,11 +76,13 @@ final class LinkJournal: Sendable {
             }
         case .pulling(let asset, let received, let total, let plane): pulling(asset, received, total, plane)
         case .pulled(let asset):
+            state.withLock { $0.hasProgressed = true }
             end(asset.key.queueID.text)
             context.board.announce(.sessions)
         case .skipped(let asset, let reason):
             end(asset.key.queueID.text)
-            problem("object \(asset.key.objectID) was left out: \(reason)")
+            let object = "object \(asset.key.objectID)"
+            problem(reason.hasPrefix(object) ? reason : "\(object) was left out: \(reason)")
         case .deleted: state.withLock { $0.hasProgressed = true }
         case .problem(let text): problem(text)
         }
@@ -110,8 +115,12 @@ final class LinkJournal: Sendable {
     private func pulling(_ asset: RecorderAsset, _ received: UInt32, _ total: UInt32, _ plane: DataPlane) {
         let id = asset.key.queueID.text
         let isNew = state.withLock { state in
-            state.hasProgressed = true
-            return state.transfers.insert(id).inserted
+            guard let start = state.transfers[id] else {
+                state.transfers[id] = received
+                return true
+            }
+            if received > start { state.hasProgressed = true }
+            return false
         }
         if isNew {
             context.board.begin(
@@ -123,17 +132,14 @@ final class LinkJournal: Sendable {
     }
 
     private func end(_ asset: String) {
-        state.withLock { state in
-            state.hasProgressed = true
-            _ = state.transfers.remove(asset)
-        }
+        state.withLock { $0.transfers[asset] = nil }
         context.board.end(.deviceToHub, asset: asset)
     }
 
     private func finish() {
         let transfers = state.withLock { state in
-            let transfers = state.transfers
-            state.transfers = []
+            let transfers = state.transfers.keys
+            state.transfers = [:]
             return transfers
         }
         for asset in transfers { context.board.end(.deviceToHub, asset: asset) }
@@ -141,7 +147,7 @@ final class LinkJournal: Sendable {
 
     private func problem(_ text: String) {
         let serial = state.withLock { $0.serial } ?? "?"
-        context.log.warning("recorder \(serial): \(text)")
+        problems.warn(text, of: serial)
         onLink { $0.lastProblem = Terminal.printable(text) }
     }
 

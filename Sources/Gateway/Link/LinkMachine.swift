@@ -62,10 +62,13 @@ package struct LinkMachine: Sendable, Hashable {
         package let kind: Kind
         /// What happened, for a person.
         package let reason: String
+        /// Whether bytes came or an object went before it.
+        package let hasProgressed: Bool
 
-        package init(_ kind: Kind, _ reason: String) {
+        package init(_ kind: Kind, _ reason: String, hasProgressed: Bool = false) {
             self.kind = kind
             self.reason = reason
+            self.hasProgressed = hasProgressed
         }
     }
 
@@ -135,10 +138,10 @@ package struct LinkMachine: Sendable, Hashable {
                 return enter(.backingOff, failure.reason, then: .waitForUser)
             }
             return rest(failure, RetryPolicy(base: .seconds(2), cap: .seconds(60)), &generator)
-        case .endedByRecorder:
+        case .endedByRecorder, .transient:
+            // A link that is cut while bytes come is as good as any: what it brought is kept.
+            if failure.hasProgressed { failures = 0 }
             return rest(told(failure), Self.patient, &generator)
-        case .transient:
-            return rest(failure, Self.patient, &generator)
         case .unusable, .storage:
             return rest(failure, RetryPolicy(base: .seconds(60), cap: .seconds(900)), &generator)
         }
@@ -148,7 +151,9 @@ package struct LinkMachine: Sendable, Hashable {
 
     /// The failure as it is told: with what it may mean, when it came too often too early.
     private mutating func told(_ failure: Failure) -> Failure {
-        guard state == .connecting || state == .resolving else { return failure }
+        guard failure.kind == .endedByRecorder, state == .connecting || state == .resolving else {
+            return failure
+        }
         earlyEnds += 1
         guard earlyEnds >= Self.earlyEndsUntilTold else { return failure }
         return Failure(

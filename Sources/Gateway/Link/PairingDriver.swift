@@ -234,7 +234,9 @@ struct PairingDriver: Sendable {
         }
         let gatt = BlueZGATTLink(bluez: context.bluez, link: link)
         let device = await context.bluez.device(link.device)
-        let journal = LinkJournal(context: context, deviceName: device?.name, address: device?.address)
+        let journal = LinkJournal(
+            context: context, deviceName: device?.name, address: device?.address,
+            problems: ProblemLog(context.log))
         let store = QueueCaptureStore(
             queue: context.queue, targetHost: context.targetHost, policy: .never, now: context.now)
         let session = context.session(

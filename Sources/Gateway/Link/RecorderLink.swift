@@ -16,6 +16,9 @@ actor RecorderLink {
     private var machine = LinkMachine()
     private var generator = SystemRandomNumberGenerator()
     private var ledger = FailureLedger()
+    private let problems: ProblemLog
+    /// Failures of the link itself; news again after each good sync.
+    private let failures: ProblemLog
     private var device: ObjectPath?
     private var link: BlueZGATTLink?
     private var follower: Task<Void, Never>?
@@ -28,6 +31,8 @@ actor RecorderLink {
         self.serial = serial
         self.address = address
         self.context = context
+        problems = ProblemLog(context.log)
+        failures = ProblemLog(context.log)
     }
 
     /// Somebody has a reason to look at the recorder now.
@@ -150,7 +155,8 @@ actor RecorderLink {
     private func sync() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
         guard let link, let channel else { throw LinkMachine.Failure(.transient, "the link is gone") }
         let device = await context.bluez.device(link.link.device)
-        let journal = LinkJournal(context: context, deviceName: device?.name, address: device?.address)
+        let journal = LinkJournal(
+            context: context, deviceName: device?.name, address: device?.address, problems: problems)
         let store = QueueCaptureStore(
             queue: context.queue, targetHost: context.targetHost, policy: context.configuration.deletePolicy,
             now: context.now)
@@ -164,7 +170,9 @@ actor RecorderLink {
         let report = await journal.keep { await session.run() }
         await store.suspend()
         ledger = report.ledger
-        try check(report)
+        problems.endLink(of: serial)
+        try check(report, hasProgressed: journal.hasProgressed)
+        failures.forget()
         let now = context.now()
         context.board.updateLink(serial) { $0.lastSyncAt = now }
         if report.pulled + report.deleted > 0 {
@@ -174,8 +182,10 @@ actor RecorderLink {
         return .synced(progressed: journal.hasProgressed)
     }
 
-    private func check(_ report: LinkReport) throws(LinkMachine.Failure) {
-        if let failure = report.failure { throw LinkMachine.Failure(failure) }
+    private func check(_ report: LinkReport, hasProgressed: Bool) throws(LinkMachine.Failure) {
+        if let failure = report.failure {
+            throw LinkMachine.Failure(failure, hasProgressed: hasProgressed)
+        }
         guard report.recorder?.serial == serial else {
             throw LinkMachine.Failure(.unusable, "another recorder answers at this recorder's address")
         }
@@ -282,7 +292,9 @@ actor RecorderLink {
 
     private func report(_ outcome: LinkMachine.Outcome) {
         switch outcome {
-        case .failed(let failure): context.log.warning("recorder \(serial): \(failure.reason)")
+        case .failed(let failure):
+            failures.warn(failure.reason, of: serial)
+            failures.endLink(of: serial)
         case .connected: context.log.info("recorder \(serial): connected")
         default: break
         }

@@ -128,6 +128,18 @@ package actor TokenStore {
         }
     }
 
+    /// Returns when no refresh is under way any more; also when the task is cancelled.
+    package func settle() async {
+        guard let refreshing else { return }
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let waiting = Task {
+            _ = await refreshing.value
+            end.finish()
+        }
+        for await _ in ends {}
+        waiting.cancel()
+    }
+
     private func refreshNow(_ credentials: Credentials) async -> Result<AccessToken, CloudError> {
         defer { refreshing = nil }
         let intent = tokens.intent(credentials)

@@ -29,7 +29,8 @@ package actor Gateway {
     private nonisolated let loops: [EventLoop]
     private nonisolated let shutdown = Wakeup()
 
-    /// How long a graceful stop waits for what is under way.
+    /// How long a graceful stop waits for what must not be cancelled: the uploads' putting down, and a refresh of the
+    /// tokens, whose answer may be the only copy of the new ones.
     private static let grace = Duration.seconds(10)
 
     private init(
@@ -109,7 +110,7 @@ package actor Gateway {
                 try? await self.bluez.wait(until: { $0.hasLooked }, what: "bluetoothd", timeout: .seconds(5))
                 await ready()
                 await self.shutdown.wait()
-                // The uploads end when the request under way has; here only the limit of patience is kept.
+                // The uploads end by themselves, and soon; here only the limit of patience is kept.
                 self.uploads.stop()
                 try? await self.context.clock.sleep(for: Self.grace)
                 return nil
@@ -126,7 +127,7 @@ package actor Gateway {
         if let failure { throw failure }
     }
 
-    /// Asks for a graceful stop: what is under way is finished, nothing new begins.
+    /// Asks for a graceful stop: what is under way is put down durably, nothing new begins.
     package nonisolated func stop() {
         shutdown.raise()
     }
@@ -186,6 +187,16 @@ package actor Gateway {
     }
 
     private func close() async {
+        let (tokens, clock) = (api.tokens, context.clock)
+        // Uncancelled: the task that the gateway runs in may be.
+        let settling = Task {
+            _ = await firstOf(
+                {
+                    await tokens.settle()
+                    return true
+                }, { (try? await clock.sleep(for: Self.grace)) == nil ? nil : false })
+        }
+        await settling.value
         await http.shutDown()
         await connection.close()
         do throws(QueueError) {

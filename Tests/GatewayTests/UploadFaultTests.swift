@@ -263,6 +263,40 @@ import Testing
         try await next.expectCloud(holds: [id], assets: 1)
     }
 
+    /// A cloud that does not answer does not hold up a stop: whatever waits is cancelled, and settled by the next start.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            "upsertSession", "uploadAsset", "initializeChunkedUpload", "uploadChunk", "completeChunkedUpload",
+        ])
+    func aStopDoesNotWaitForASilentCloud(_ route: String) async throws {
+        let fixture = try await UploadFixture()
+        try await fixture.cloud.addFaults(
+            #"[{"route":"\#(route)","action":"stall","commit":true}]"#)
+        let id = try await fixture.capture(
+            1, sizes: [["upsertSession", "uploadAsset"].contains(route) ? 1000 : (16 << 20) + 1])
+        fixture.start()
+        var isTaken = false
+        while !isTaken {
+            let state = try await fixture.cloud.state()
+            isTaken =
+                switch route {
+                case "upsertSession": !state.sessions.isEmpty
+                case "initializeChunkedUpload": !state.uploads.isEmpty
+                case "uploadChunk": state.uploads.contains { !$0.receivedChunks.isEmpty }
+                default: !state.sessions.flatMap(\.assets).isEmpty
+                }
+        }
+        try await fixture.stop()
+        #expect([SessionState.queuedOffline, .awaitingConfirmation].contains(try await fixture.state(id)))
+        try await fixture.crash()
+        let next = try await UploadFixture(earlier: fixture)
+        next.start()
+        try await next.untilImported([id])
+        try await next.stop()
+        try await next.expectCloud(holds: [id], assets: 1)
+    }
+
     /// One answer in five fails, at random; in the end everything is there once.
     @Test(arguments: [1, 2]) func aServerThatFailsOneAnswerInFive(_ seed: Int) async throws {
         let fixture = try await UploadFixture()

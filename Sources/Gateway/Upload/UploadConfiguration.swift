@@ -18,6 +18,10 @@ package struct UploadConfiguration: Sendable {
     /// How often kept bytes are looked through for those whose time is over.
     package var releaseInterval = Duration.seconds(60 * 60)
 
+    /// How long a stop waits for answers that are on their way. What is cancelled then is settled by the next start,
+    /// which looks at the server first; a chunk is sent again.
+    package var courtesy = Duration.milliseconds(500)
+
     /// The wall clock, for schedules that outlive the process and for people.
     package var now: @Sendable () -> Date = { Date() }
     /// A clock that nobody sets.

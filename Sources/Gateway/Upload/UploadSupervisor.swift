@@ -52,6 +52,8 @@ package actor UploadSupervisor {
     /// Until when nothing is planned because the queue refused to store something.
     var pausedUntil: ContinuousClock.Instant?
     var successesAtFailure = 0
+    /// When a stop ends what is still under way.
+    private var stopsAt: ContinuousClock.Instant?
     var broken: QueueError?
     /// Those who wait for the next turn of `run`; nil while it does not turn.
     private var rollCall: [CheckedContinuation<Void, Never>]?
@@ -89,7 +91,7 @@ package actor UploadSupervisor {
             while !isFinished {
                 answerAll(with: [])
                 for work in await plan() { group.addTask { await self.perform(work) } }
-                await rest(await timeToNextPlan())
+                await rest(context.isStopping ? timeToStop() : await timeToNextPlan())
             }
             group.cancelAll()
         }
@@ -115,11 +117,19 @@ package actor UploadSupervisor {
     }
 
     private var isFinished: Bool {
-        Task.isCancelled || broken != nil || (context.isStopping && running.isEmpty)
+        if Task.isCancelled || broken != nil { return true }
+        return context.isStopping && (running.isEmpty || timeToStop() <= .zero)
     }
 
-    /// Starts nothing new and lets the requests under way end; `run` returns after them. Cancel its task when they
-    /// take too long: every session is put down all the same.
+    private func timeToStop() -> Duration {
+        let now = configuration.monotonic()
+        let end = stopsAt ?? now.advanced(by: configuration.courtesy)
+        stopsAt = end
+        return now.duration(to: end)
+    }
+
+    /// Starts nothing new, lets requests under way end for as long as courtesy asks, and cancels those that are still
+    /// waiting; `run` returns when every session is put down durably.
     package nonisolated func stop() {
         context.beginStopping()
         wake.raise()

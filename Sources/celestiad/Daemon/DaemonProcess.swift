@@ -79,7 +79,7 @@ struct DaemonProcess: Sendable {
             return GatewayError(.system, "signals cannot be received")
         }
         for await _ in signals {
-            log.notice("stopping: what is under way is finished")
+            log.notice("stopping: what is under way is put down")
             service.stopping()
             gateway.stop()
         }

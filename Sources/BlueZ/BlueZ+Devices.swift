@@ -20,6 +20,7 @@ extension BlueZ {
 
     private func connectNow(_ device: ObjectPath) async throws(BlueZError) -> Link {
         if let link = links[device] { return link }
+        heardOfLink.remove(device)
         do throws(BlueZError) {
             try await call(
                 device, ObjectCache.Interface.device, "Connect", in: .device(device),
@@ -32,6 +33,7 @@ extension BlueZ {
             case .timedOut, .cancelled:
                 abandonConnect(of: device)
                 throw error
+            case .connectFailed(.abortByLocal): throw await endedAtOnce(device, error)
             default: throw error
             }
         }
@@ -66,6 +68,22 @@ extension BlueZ {
             guard error.code == .timedOut else { throw error }
             try await ask(for: device)
         }
+    }
+
+    /// BlueZ before 5.82 says the same of a device that could not be reached and of one whose link the kernel ended at
+    /// once, because the device did not know our key. The latter was connected for a moment, which is announced with
+    /// the answer or a little later.
+    private func endedAtOnce(_ device: ObjectPath, _ failure: BlueZError) async -> BlueZError {
+        do throws(BlueZError) {
+            try await wait(
+                for: "the announcement of the link", in: .device(device),
+                timeout: configuration.deadlines.lateAnnouncement
+            ) { $0.heardOfLink.contains(device) }
+        } catch {
+            return error.code == .timedOut ? failure : error
+        }
+        return BlueZError(
+            .linkLost, name: failure.name, "the link ended as soon as it was made (\(failure.message))")
     }
 
     /// Asks BlueZ for a device's properties and takes them, unless some were announced meanwhile, which are newer.

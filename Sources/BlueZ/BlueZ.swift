@@ -35,6 +35,8 @@ package actor BlueZ {
     /// The connected devices whose services are resolved.
     private var resolved: Set<ObjectPath> = []
     private var lastLink: UInt64 = 0
+    /// Devices of which BlueZ has announced a link, or the end of one, since the last connect to them.
+    var heardOfLink: Set<ObjectPath> = []
     /// Counts what was learned of devices.
     var deviceChanges: UInt64 = 0
 
@@ -144,6 +146,7 @@ package actor BlueZ {
             busGeneration += 1
             cache = ObjectCache()
             agent.isRegistered = false
+            heardOfLink = []
             staleSessions = []
             unanswered = []
         }
@@ -161,6 +164,11 @@ package actor BlueZ {
             guard let interface = signal.arguments[0].asString,
                 let changed = signal.arguments[1].asProperties
             else { return }
+            if interface == ObjectCache.Interface.device, changed["Connected"] != nil,
+                cache.devices[signal.path] != nil
+            {
+                heardOfLink.insert(signal.path)
+            }
             events = cache.changed(
                 signal.path, interface, changed, invalidated: signal.arguments[2].asStrings ?? [])
         case ("org.freedesktop.DBus.ObjectManager", "InterfacesAdded", 2):

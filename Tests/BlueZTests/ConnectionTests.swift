@@ -162,8 +162,27 @@ import Testing
         }
     }
 
-    @Test func connectFailuresAreTold() async throws {
+    @Test(arguments: [true, false])
+    func aLinkThatEndsAtOnceIsNotTakenForADeviceOutOfReach(isLate: Bool) async throws {
         try await BlueZFixture.run { fixture in
+            let bluez = fixture.bluez
+            await fixture.bluetoothd.on("Connect") { _, bluetoothd throws(DBusError) in
+                let isDown = ["Connected": DBusValue.boolean(false)]
+                if isLate {
+                    Task { try await bluetoothd.set(Recorder.path, ScriptedBluetoothd.device, isDown) }
+                } else {
+                    try await bluetoothd.set(Recorder.path, ScriptedBluetoothd.device, isDown)
+                }
+                throw .remote("org.bluez.Error.Failed", "le-connection-abort-by-local")
+            }
+            #expect(
+                await code { () async throws(BlueZError) in _ = try await bluez.connect(Recorder.path) }
+                    == .linkLost)
+        }
+    }
+
+    @Test func connectFailuresAreTold() async throws {
+        try await BlueZFixture.run(deadlines: [\.lateAnnouncement: .milliseconds(1)]) { fixture in
             let bluez = fixture.bluez
             func connect() async -> BlueZError.Code? {
                 await code { () async throws(BlueZError) in _ = try await bluez.connect(Recorder.path) }

@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (BlueZVersion.debian12, "Failed: le-connection-abort-by-remote"),
+        (BlueZVersion.debian12, "Failed: le-connection-abort-by-local"),
         (.debian13, "Failed: le-connection-key-missing"),
     ]) func aRecorderThatLostItsBondEndsEveryLink(version: BlueZVersion, error: String) async throws {
         try await Hub.run(version: version) { hub in

@@ -100,7 +100,7 @@ extension FakeBlueZ {
             dropLink(device)
             throw .failed(
                 configuration.version == .debian13
-                    ? "le-connection-key-missing" : "le-connection-abort-by-remote")
+                    ? "le-connection-key-missing" : "le-connection-abort-by-local")
         }
         let generation = device.generation
         _ = loop.schedule(after: timing.resolve) {

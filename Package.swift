@@ -49,15 +49,17 @@ let package = Package(
         module("EventLoop", ["CLinux"]),
         module("DBus", ["EventLoop", "CDBus"]),
         module("BlueZ", ["DBus", "EventLoop", "CBluetooth"]),
+        module("Dates"),
         module("ObjectTransfer", ["CZlib"]),
-        module("Recorder", ["ObjectTransfer"]),
+        module("Recorder", ["Dates", "ObjectTransfer"]),
         module("CaptureQueue", ["CSQLite", "CCrypto"]),
-        module("HTTP", ["EventLoop", "CCurl"]),
-        module("Cloud", ["HTTP", "EventLoop"]),
+        module("HTTP", ["Dates", "EventLoop", "CCurl"]),
+        module("Cloud", ["Dates", "HTTP", "EventLoop"]),
         module(
             "Gateway",
             [
-                "EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP", "Cloud",
+                "Dates", "EventLoop", "DBus", "BlueZ", "ObjectTransfer", "Recorder", "CaptureQueue", "HTTP",
+                "Cloud",
                 "CSystemd",
             ]),
         // Sources/Control/Interfaces is a link to dbus/: what is installed is what Introspect answers.
@@ -71,7 +73,9 @@ let package = Package(
             "celestiad",
             ["Gateway", "Control", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue", "HTTP", "Cloud"]),
 
-        module("RecorderModel", ["ObjectTransfer", "Recorder", "CCrypto"], path: "simulators/RecorderModel"),
+        module(
+            "RecorderModel", ["Dates", "ObjectTransfer", "Recorder", "CCrypto"],
+            path: "simulators/RecorderModel"),
         module(
             "SimulatorControl", ["RecorderModel", "ObjectTransfer", "Recorder", "DBus", "EventLoop"],
             path: "simulators/SimulatorControl"),
@@ -97,13 +101,14 @@ let package = Package(
         tests("DBusTests", ["DBus", "EventLoop"]),
         tests("BlueZTests", ["BlueZ", "DBus", "EventLoop"]),
         tests("ObjectTransferTests", ["ObjectTransfer", "EventLoop"]),
-        tests("RecorderTests", ["Recorder", "ObjectTransfer", "EventLoop"]),
+        tests("DatesTests", ["Dates"]),
+        tests("RecorderTests", ["Dates", "Recorder", "ObjectTransfer", "EventLoop"]),
         tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "CCurl"], exclude: ["Support/misbehaving-server.py"]),
-        tests("CloudTests", ["Cloud", "HTTP", "EventLoop"]),
+        tests("CloudTests", ["Dates", "Cloud", "HTTP", "EventLoop"]),
         tests(
             "GatewayTests",
-            ["Gateway", "EventLoop", "ObjectTransfer", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
+            ["Gateway", "Dates", "EventLoop", "ObjectTransfer", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
         tests("ControlTests", ["celestiad", "Control", "DBus", "EventLoop"]),
         tests("RecorderModelTests", ["RecorderModel", "ObjectTransfer", "Recorder"]),
         tests(

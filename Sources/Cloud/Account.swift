@@ -1,3 +1,4 @@
+package import Dates
 package import HTTP
 
 /// The account as the server shows it. Read tolerantly: a missing name must not cost a login.

@@ -1,3 +1,4 @@
+import Dates
 package import HTTP
 
 /// How a file's bytes are sent.

@@ -1,3 +1,5 @@
+package import Dates
+
 /// A recorder as the account knows it.
 package struct CloudDevice: Sendable, Equatable, Decodable {
     package let id: String

@@ -1,3 +1,4 @@
+package import Dates
 import FoundationEssentials
 package import HTTP
 

@@ -1,3 +1,4 @@
+package import Dates
 package import HTTP
 
 /// What an asset is to the API (C-51): nothing else is uploaded.

@@ -1,3 +1,5 @@
+package import Dates
+
 /// A capture session as the server has it. `id` and `revision` are indispensable; everything else is read as
 /// far as it can be.
 package struct RemoteSession: Sendable, Equatable, Decodable {

@@ -1,3 +1,4 @@
+package import Dates
 import EventLoop
 import HTTP
 

@@ -1,3 +1,5 @@
+package import Dates
+
 /// What is sent of a session. Always the whole of it: nothing relies on the server replacing or merging.
 package struct SessionUpsert: Sendable, Equatable, Encodable {
     package var clientId: String

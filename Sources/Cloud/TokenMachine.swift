@@ -1,3 +1,4 @@
+package import Dates
 package import HTTP
 
 /// Whether requests can be authorised, and if not, what is missing.

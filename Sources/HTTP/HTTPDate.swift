@@ -1,3 +1,5 @@
+import Dates
+
 /// The three date forms of RFC 9110 section 5.6.7.
 package enum HTTPDate {
     private static let months = [

@@ -23,7 +23,7 @@ extension Manifest {
         guard Self.isUUID(raw.captureId) else {
             throw RecorderError(.malformedManifest, "manifest: captureId is no UUID")
         }
-        guard let startedAt = Timestamp(raw.startedAt) else {
+        guard let startedAt = WrittenTime(raw.startedAt) else {
             throw RecorderError(.malformedManifest, "manifest: startedAt is no RFC 3339 time")
         }
         guard raw.durationMs >= 0 else {
@@ -34,7 +34,7 @@ extension Manifest {
         }
         self.init(
             captureID: raw.captureId, title: raw.title, startedAt: startedAt,
-            endedAt: raw.endedAt.flatMap { Timestamp($0) }, durationMs: raw.durationMs, files: [])
+            endedAt: raw.endedAt.flatMap { WrittenTime($0) }, durationMs: raw.durationMs, files: [])
         if raw.endedAt != nil, endedAt == nil { problems.append("endedAt is no RFC 3339 time") }
         for (position, file) in raw.files.enumerated() { add(file, at: position) }
         for (position, event) in (raw.events ?? []).enumerated() { add(event, at: position) }

@@ -79,9 +79,9 @@ package struct Manifest: Sendable, Hashable {
     /// The title as sent.
     package var title: String?
     /// When the capture began.
-    package var startedAt: Timestamp
+    package var startedAt: WrittenTime
     /// When it ended.
-    package var endedAt: Timestamp?
+    package var endedAt: WrittenTime?
     /// How long it lasted, in milliseconds; never negative.
     package var durationMs: Int64
     /// Its files, each object once.
@@ -93,7 +93,7 @@ package struct Manifest: Sendable, Hashable {
 
     /// A manifest with these fields.
     package init(
-        captureID: String, title: String? = nil, startedAt: Timestamp, endedAt: Timestamp? = nil,
+        captureID: String, title: String? = nil, startedAt: WrittenTime, endedAt: WrittenTime? = nil,
         durationMs: Int64, files: [File], events: [Event] = []
     ) {
         (self.captureID, self.title) = (captureID, title)

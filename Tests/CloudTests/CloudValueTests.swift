@@ -1,3 +1,4 @@
+import Dates
 import HTTP
 import Testing
 
@@ -36,48 +37,6 @@ import Testing
     func anUnusableIdIsRefused(id: String) throws {
         let base = try APIBase("https://h/v1")
         #expect(throws: CloudError.self) { _ = try base.url(["x", id]) }
-    }
-
-    // MARK: Time
-
-    @Test(arguments: [
-        ("2026-07-24T10:20:30Z", Int64(1_784_888_430_000)),
-        ("2026-07-24T10:20:30.5Z", 1_784_888_430_500),
-        ("2026-07-24t10:20:30.123456789123z", 1_784_888_430_123),
-        ("2026-07-24 12:20:30.1+02:00", 1_784_888_430_100),
-        ("2026-07-24T04:50:30-05:30", 1_784_888_430_000),
-        ("2026-12-31T23:59:60Z", 1_798_761_599_999),
-        ("1969-12-31T23:59:59.999Z", -1),
-        ("0001-01-01T00:00:00Z", -62_135_596_800_000),
-    ])
-    func everyFormOfATimeIsRead(text: String, milliseconds: Int64) {
-        #expect(Timestamp(text)?.millisecondsSince1970 == milliseconds)
-    }
-
-    @Test(arguments: [
-        "", "2026-07-24", "2026-07-24T10:20:30", "2026-07-24T10:20:30.Z", "2026-7-24T10:20:30Z",
-        "2026-02-30T10:20:30Z", "2026-07-24T24:00:00Z", "2026-07-24T10:20:61Z", "2026-07-24T10:20:30+2:00",
-        "2026-07-24T10:20:30ZZ", "2026-07-24T10:20:30+99:00", "٢٠٢٦-07-24T10:20:30Z",
-    ])
-    func otherTextsAreNoTimes(text: String) {
-        #expect(Timestamp(text) == nil)
-    }
-
-    @Test(arguments: [
-        (Int64(1_784_888_430_500), "2026-07-24T10:20:30.500Z"), (0, "1970-01-01T00:00:00.000Z"),
-        (-1, "1969-12-31T23:59:59.999Z"),
-    ])
-    func oneFormOfATimeIsEmitted(milliseconds: Int64, text: String) {
-        #expect(Timestamp(millisecondsSince1970: milliseconds).description == text)
-        #expect(Timestamp(text)?.millisecondsSince1970 == milliseconds)
-    }
-
-    @Test func timesThatAServerRoundedAreTheSame() {
-        let ours = Timestamp(millisecondsSince1970: 1_784_888_430_987)
-        #expect(ours.isClose(to: Timestamp(secondsSince1970: 1_784_888_430)))
-        #expect(ours.isClose(to: Timestamp(secondsSince1970: 1_784_888_431)))
-        #expect(!ours.isClose(to: Timestamp(secondsSince1970: 1_784_888_432)))
-        #expect(!Timestamp(secondsSince1970: .min).isClose(to: Timestamp(secondsSince1970: .max)))
     }
 
     // MARK: Names

@@ -1,4 +1,5 @@
 import Cloud
+import Dates
 import EventLoop
 import Foundation
 import TestSupport

@@ -45,7 +45,7 @@ private struct StoreFixture {
     func capture(_ files: [UInt64] = [0x101, 0x102], listed: Set<UInt64>) throws -> RecorderCapture {
         let manifest = Manifest(
             captureID: "6f0f3f0e-9d1f-4f55-8f7e-2a4d1c3b5a69", title: "two",
-            startedAt: try #require(Timestamp("2026-11-30T10:00:00Z")), durationMs: 1000,
+            startedAt: try #require(WrittenTime("2026-11-30T10:00:00Z")), durationMs: 1000,
             files: try files.map {
                 Manifest.File(
                     objectID: try #require(ObjectID($0)), kind: .audio, name: "\($0).wav",

@@ -71,17 +71,6 @@ import Testing
         #expect(RetryAfter.parse("Sun, 06 Nov 1994 08:50:07 GMT", serverNow: nil) == nil)
     }
 
-    @Test(arguments: [
-        Int64(-62_167_219_200), -1, 0, 951_782_400, 951_868_799, 1_835_481_599, 253_402_300_799,
-    ])
-    func civilTimeGoesBothWays(seconds: Int64) {
-        let time = CivilTime.fields(at: seconds)
-        #expect(
-            CivilTime.seconds(
-                year: time.year, month: time.month, day: time.day, hour: time.hour, minute: time.minute,
-                second: time.second) == seconds)
-    }
-
     @Test func aSecretIsNeverShown() {
         let secret = Secret("hunter2")
         var dumped = ""

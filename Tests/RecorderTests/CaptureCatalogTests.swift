@@ -13,7 +13,7 @@ import Testing
     ) -> ManifestReading {
         .decoded(
             Manifest(
-                captureID: "00000000-0000-4000-8000-00000000000\(number)", startedAt: Timestamp(time)!,
+                captureID: "00000000-0000-4000-8000-00000000000\(number)", startedAt: WrittenTime(time)!,
                 durationMs: 1,
                 files: files.map {
                     Manifest.File(

@@ -12,7 +12,7 @@ import Testing
     private static let audioObject = ObjectMetadata(
         id: ObjectID(0x100)!, name: "a", type: RecorderProfile.audioType, currentSize: 10)
     private static let manifest = Manifest(
-        captureID: "00000000-0000-4000-8000-000000000001", startedAt: Timestamp("2026-11-30T12:00:00Z")!,
+        captureID: "00000000-0000-4000-8000-000000000001", startedAt: WrittenTime("2026-11-30T12:00:00Z")!,
         durationMs: 1,
         files: [
             Manifest.File(

@@ -1,3 +1,4 @@
+import Dates
 import Foundation
 import ObjectTransfer
 import TestSupport
@@ -26,7 +27,7 @@ import Testing
         #expect(manifest.captureID == "0B2C4E1A-7d53-4c41-8b1d-5e0f6d2a9b37")
         #expect(manifest.title == "Stand-up ü")
         #expect(manifest.startedAt.text == "2026-11-30T05:59:00.5+01:00")
-        #expect(manifest.endedAt?.unixSeconds == 1_796_018_400)
+        #expect(manifest.endedAt?.timestamp.secondsSince1970 == 1_796_018_400)
         #expect(manifest.files.map(\.objectID.value) == [0x100, 0x0123_4567_89AB])
         #expect(manifest.files.map(\.sizeBytes) == [.max, 0])
         #expect(manifest.files[0].sha256?.hasPrefix("abcdef") == true)

@@ -23,7 +23,8 @@ import Testing
 
     private static func manifest(_ files: [(UInt64, Int)]) -> [UInt8] {
         Manifest(
-            captureID: "00000000-0000-4000-8000-000000000001", startedAt: Timestamp("2026-11-30T12:00:00Z")!,
+            captureID: "00000000-0000-4000-8000-000000000001",
+            startedAt: WrittenTime("2026-11-30T12:00:00Z")!,
             durationMs: 1,
             files: files.map { id, size in
                 Manifest.File(
@@ -323,12 +324,18 @@ import Testing
         for number in 0..<40 {
             var manifest = Manifest(
                 captureID: "00000000-0000-4000-8000-0000000000\(10 + number)",
-                startedAt: Timestamp("2026-11-30T12:00:00Z")!, durationMs: 1, files: [])
+                startedAt: WrittenTime("2026-11-30T12:00:00Z")!, durationMs: 1, files: [])
             manifest.title = "\(number)"
             await server.add(0x200 + UInt64(number), manifest.json, type: RecorderProfile.manifestType)
         }
         let server = server
-        await store.configure { $0.onPlan = { await server.cut() } }
+        // A store that takes its time, as one on a slow card does.
+        await store.configure {
+            $0.onPlan = {
+                await server.cut()
+                try? await Task.sleep(for: .milliseconds(10))
+            }
+        }
         let report = await link()
         #expect(report.failure?.code == .transfer(.linkLost))
         #expect(await store.captures.count < 40)

@@ -54,7 +54,7 @@ struct CaptureDescription: Sendable, Hashable, Codable {
         } catch {
             throw RecorderModelError(.captures, "\(path) is not a capture description: \(error)")
         }
-        if let startedAt, Timestamp(startedAt) == nil {
+        if let startedAt, WrittenTime(startedAt) == nil {
             throw RecorderModelError(.captures, "\(path): startedAt is not an RFC 3339 time: \(startedAt)")
         }
     }

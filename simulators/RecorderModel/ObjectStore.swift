@@ -1,3 +1,4 @@
+internal import Dates
 internal import ObjectTransfer
 internal import Recorder
 
@@ -95,7 +96,7 @@ struct ObjectStore: Sendable {
                 id: id, name: name,
                 type: file.kind == .audio ? RecorderProfile.audioType : RecorderProfile.photoType,
                 currentSize: file.size, allocatedSize: file.size,
-                created: CivilDate(unixSeconds: file.modified).objectDate, properties: [.read, .delete]),
+                created: ObjectDate(unixSeconds: file.modified), properties: [.read, .delete]),
             content: .file(path: file.path))
     }
 
@@ -107,7 +108,7 @@ struct ObjectStore: Sendable {
             metadata: ObjectMetadata(
                 id: id, name: "manifest.json", type: RecorderProfile.manifestType,
                 currentSize: UInt32(bytes.count), allocatedSize: UInt32(bytes.count),
-                created: CivilDate(unixSeconds: sealed).objectDate, properties: [.read, .delete]),
+                created: ObjectDate(unixSeconds: sealed), properties: [.read, .delete]),
             content: .bytes(bytes))
     }
 
@@ -130,11 +131,11 @@ extension ObjectStore {
         let description = capture.description
         let first = capture.files.map(\.modified).min() ?? 0
         let captureID = description.captureId ?? derivedUUID("\(serial)/\(capture.name)")
-        let started = description.startedAt ?? CivilDate(unixSeconds: first).text
-        guard let startedAt = Timestamp(started) else { fatalError("\(started) was checked to be a time") }
+        let started = description.startedAt ?? Timestamp(secondsSince1970: first).description
+        guard let startedAt = WrittenTime(started) else { fatalError("\(started) was checked to be a time") }
         return Manifest(
             captureID: captureID, title: description.title, startedAt: startedAt,
-            endedAt: description.endedAt.flatMap { Timestamp($0) }, durationMs: description.durationMs ?? 0,
+            endedAt: description.endedAt.flatMap { WrittenTime($0) }, durationMs: description.durationMs ?? 0,
             files: files,
             events: events(of: capture, captureID, files))
     }

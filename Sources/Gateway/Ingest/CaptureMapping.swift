@@ -1,4 +1,5 @@
 package import CaptureQueue
+import Dates
 package import FoundationEssentials
 import ObjectTransfer
 package import Recorder
@@ -92,16 +93,16 @@ package struct CaptureMapping: Sendable {
     }
 
     /// A recorder whose clock was never set says 1970 or 2000: the hub's time is nearer to the truth (upload.md C-42).
-    private func time(_ timestamp: Timestamp) -> CaptureTime {
-        guard Self.isPlausible(timestamp) else { return hubTime }
+    private func time(_ time: WrittenTime) -> CaptureTime {
+        guard Self.isPlausible(time) else { return hubTime }
         return CaptureTime(
-            text: timestamp.text,
-            instant: Date(timeIntervalSince1970: Double(timestamp.unixMilliseconds) / 1000))
+            text: time.text,
+            instant: Date(timeIntervalSince1970: Double(time.timestamp.millisecondsSince1970) / 1000))
     }
 
-    private static func isPlausible(_ timestamp: Timestamp) -> Bool {
+    private static func isPlausible(_ time: WrittenTime) -> Bool {
         let year2020: Int64 = 1_577_836_800
-        return timestamp.unixSeconds >= year2020
+        return time.timestamp.secondsSince1970 >= year2020
     }
 
     private var hubTime: CaptureTime {
@@ -109,7 +110,7 @@ package struct CaptureMapping: Sendable {
     }
 
     private func provenance(
-        _ recorder: RecorderIdentity, step: String, of recorded: Timestamp?
+        _ recorder: RecorderIdentity, step: String, of recorded: WrittenTime?
     ) -> ProvenanceSeed {
         var entry = ["step": step, "device": recorder.serial]
         if let recorded, !Self.isPlausible(recorded) {

@@ -1,5 +1,6 @@
 import CaptureQueue
 import Cloud
+import Dates
 import EventLoop
 import FoundationEssentials
 import Glibc

@@ -1,5 +1,6 @@
 import CaptureQueue
 import Cloud
+import Dates
 import FoundationEssentials
 
 /// The metadata's way: sending it, and finding out what the server has of it.
@@ -164,7 +165,7 @@ extension UploadJob {
 extension CaptureTime {
     fileprivate init(milliseconds: Int64) {
         self.init(
-            text: Cloud.Timestamp(millisecondsSince1970: milliseconds).description,
+            text: Timestamp(millisecondsSince1970: milliseconds).description,
             instant: .init(timeIntervalSince1970: Double(milliseconds) / 1000))
     }
 }

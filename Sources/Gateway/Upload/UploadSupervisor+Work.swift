@@ -1,5 +1,6 @@
 import CaptureQueue
 import Cloud
+import Dates
 import FoundationEssentials
 
 /// Doing what was planned, and storing what came of it.

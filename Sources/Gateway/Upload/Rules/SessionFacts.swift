@@ -1,5 +1,6 @@
 package import CaptureQueue
 package import Cloud
+import Dates
 import FoundationEssentials
 
 /// What the cloud knows of a session besides its files, in the one form in which ours and the server's are compared,
@@ -75,8 +76,8 @@ package struct SessionFacts: Sendable, Equatable, Codable {
     /// A capture without a title is called by when it began, in the recorder's own words.
     private static func title(for start: CaptureTime) -> String {
         let text =
-            Cloud.Timestamp(start.text) == nil
-            ? Cloud.Timestamp(millisecondsSince1970: start.instant.wireMilliseconds).description : start.text
+            Timestamp(start.text) == nil
+            ? Timestamp(millisecondsSince1970: start.instant.wireMilliseconds).description : start.text
         return "Recording of \(text.prefix(10)) \(text.dropFirst(11).prefix(5))"
     }
 
@@ -135,8 +136,8 @@ package struct SessionFacts: Sendable, Equatable, Codable {
         let added = (seen?.events ?? []).filter { !own.contains($0.id) && !gone.contains($0.id) }
         let start = seen.flatMap { Self.isClose($0.startMs, startMs) ? nil : $0.startMs } ?? startMs
         return SessionUpsert(
-            clientId: clientID, title: title, startTime: Cloud.Timestamp(millisecondsSince1970: start),
-            endTime: endMs.map { Cloud.Timestamp(millisecondsSince1970: max(start, $0)) },
+            clientId: clientID, title: title, startTime: Timestamp(millisecondsSince1970: start),
+            endTime: endMs.map { Timestamp(millisecondsSince1970: max(start, $0)) },
             durationMs: durationMs, events: (kept + added).compactMap(\.upsert), baseRevision: baseRevision,
             deletedEventClientIds: deletions)
     }

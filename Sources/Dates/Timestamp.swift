@@ -1,5 +1,3 @@
-import HTTP
-
 /// An instant as RFC 3339 writes it, to the nanosecond. Equality and order are the instant's, whatever text it
 /// came as.
 package struct Timestamp: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {

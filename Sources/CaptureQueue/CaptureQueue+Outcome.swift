@@ -72,6 +72,19 @@ extension CaptureQueue {
         }
     }
 
+    /// Releases every hold of this reason on a host's sessions, so that they are looked at again.
+    package func releaseHolds(_ reason: HoldReason, host: String) throws(QueueError) {
+        let held = try database.number(
+            "SELECT 1 FROM holds WHERE reason = ?1 AND session_seq IN (SELECT seq FROM sessions"
+                + " WHERE target_host = ?2) LIMIT 1", reason, host)
+        guard held != nil else { return }
+        try change { database throws(QueueError) in
+            try database.run(
+                "DELETE FROM holds WHERE reason = ? AND session_seq IN (SELECT seq FROM sessions"
+                    + " WHERE target_host = ?)", reason, host)
+        }
+    }
+
     /// Holds the whole queue for one host (`host` empty: for all): nothing is offered for upload meanwhile.
     /// `lowDisk` holds pulls only, as uploads are what frees space. Allowed: quota, auth, paused, lowDisk,
     /// metered, clock.
@@ -106,7 +119,9 @@ extension CaptureQueue {
         ) { row throws(QueueError) in try Hold(&row) }
     }
 
-    /// The user asks for another attempt now: the schedule and the holds that a user can lift are cleared.
+    /// The user asks for another attempt now: the schedule and every hold that looking again can settle are cleared. An
+    /// attempt begins by looking at the server: what is still as it was, such as a deletion there, holds it again, and
+    /// nothing is sent.
     /// Returns false for a session that is imported already, which stays as it is (F-15).
     ///
     /// Throws `illegalTransition` for a session that has none of its files: there is nothing to send.
@@ -121,8 +136,8 @@ extension CaptureQueue {
             let actions = try transition(session.sequence, .retryRequested)
             guard !actions.contains(.suppress) else { return false }
             try database.run(
-                "DELETE FROM holds WHERE session_seq = ? AND reason IN ('quota', 'auth', 'rejected', 'clock',"
-                    + " 'metered')", session.sequence)
+                "DELETE FROM holds WHERE session_seq = ? AND reason NOT IN ('paused', 'low_disk')",
+                session.sequence)
             return true
         }
     }

@@ -17,8 +17,7 @@ extension CaptureQueue {
         guard session.state == .cancelled else {
             throw QueueError(
                 .illegalTransition,
-                "only a cancelled session can be purged, this one is \(session.state.rawValue)",
-                hint: "celestiad session cancel")
+                "only a cancelled session can be purged, this one is \(session.state.rawValue)")
         }
         try release(session.sequence, id)
     }

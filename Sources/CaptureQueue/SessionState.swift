@@ -46,14 +46,14 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
         switch self {
         case .quota: "free storage in the cloud account"
         case .auth: "celestiad login"
-        case .conflict: "celestiad session reconcile"
-        case .paused: "celestiad session resume"
+        case .conflict: "celestiad retry, once the cloud's copy is gone or the same"
+        case .paused: "the address that the session was queued for being configured again"
         case .lowDisk: "free space on the hub's disk"
         case .metered: "an unmetered network"
         case .clock: "the hub's clock being set"
-        case .remoteDeleted: "celestiad session retry (sends it as new) or cancel"
-        case .ambiguous: "celestiad session reconcile"
-        case .rejected: "celestiad session retry, after an update of celestiad or of the server"
+        case .remoteDeleted: "celestiad retry, once it is restored in the cloud or its account is logged in"
+        case .ambiguous: "celestiad retry"
+        case .rejected: "celestiad retry, after an update of celestiad or of the server"
         }
     }
 }

@@ -75,6 +75,10 @@ package struct ControlClient: Sendable {
             "Forget", [.string(id)], options: ["unbind": .boolean(unbind)], timeout: Self.loginTimeout)
     }
 
+    package func retry(_ id: String) async throws(ControlError) {
+        _ = try await call("Retry", [.string(id)])
+    }
+
     package func sync(recorder: String?) async throws(ControlError) {
         var options: [String: DBusValue] = [:]
         options["recorder"] = recorder.map { .string($0) }

@@ -35,6 +35,10 @@ package protocol ControlModel: Sendable {
     /// Forgets a recorder and its bond; with `unbind` also in the cloud. What is in the queue stays. Throws `notFound`.
     func forget(_ id: String, unbind: Bool) async throws(ControlError)
 
+    /// Tries a session again now, by its id or an unambiguous beginning of it: whatever it waited for is looked at anew.
+    /// Nothing happens to one that is in the cloud already. Throws `notFound`.
+    func retry(_ id: String) async throws(ControlError)
+
     /// Asks for a sync now of one recorder (nil: all) and for the uploads that wait for a retry. Returns at once.
     func sync(recorder: String?) async throws(ControlError)
 

@@ -12,5 +12,5 @@ package enum ControlNames {
     static let jobs = root.appending("jobs")
     static let errorPrefix = "life.ccdw.Celestia1.Error."
     /// Grows with every addition to the API.
-    static let apiVersion: UInt32 = 1
+    static let apiVersion: UInt32 = 2
 }

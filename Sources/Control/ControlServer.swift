@@ -156,6 +156,7 @@ package actor ControlServer {
         case .pair: return [.objectPath(try await pair(try identifier(subject), call, options))]
         case .forget:
             try await model.forget(try identifier(subject), unbind: options["unbind"]?.asBool ?? false)
+        case .retry: try await model.retry(try identifier(subject))
         case .sync: try await model.sync(recorder: try options["recorder"]?.asString.map(identifier))
         case .login: return [try DocumentCoding.value(try await login(try identifier(subject), call))]
         case .logout: try await model.logout()
@@ -240,6 +241,7 @@ enum ManagerMethod: String, CaseIterable {
     case recorder = "Recorder"
     case sessions = "Sessions"
     case session = "Session"
+    case retry = "Retry"
     case scan = "Scan"
     case pair = "Pair"
     case forget = "Forget"
@@ -250,7 +252,7 @@ enum ManagerMethod: String, CaseIterable {
     var inputs: [ExportedArgument] {
         switch self {
         case .status, .recorders, .sessions, .sync, .logout: [.options]
-        case .recorder, .session, .forget: [ExportedArgument("id", .string), .options]
+        case .recorder, .session, .retry, .forget: [ExportedArgument("id", .string), .options]
         case .scan: [ExportedArgument("seconds", .uint32), .options]
         case .pair: [ExportedArgument("device", .string), .options]
         case .login:
@@ -267,7 +269,7 @@ enum ManagerMethod: String, CaseIterable {
         case .session: [ExportedArgument("session", .document)]
         case .scan, .pair: [ExportedArgument("job", .objectPath)]
         case .login: [ExportedArgument("account", .document)]
-        case .forget, .sync, .logout: []
+        case .retry, .forget, .sync, .logout: []
         }
     }
 }

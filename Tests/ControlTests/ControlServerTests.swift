@@ -25,16 +25,18 @@ private struct Nobody: UserAccounts {
             #expect(try await client.session("1b9d") == Fixtures.session)
             #expect(
                 try await client.login(identifier: "ada", password: Password("s3cret ü")) == Fixtures.account)
+            try await client.retry("1b9d")
             try await client.sync(recorder: nil)
             try await client.sync(recorder: "CR1-0042")
             try await client.forget("CR1-0042", unbind: true)
             try await client.logout()
-            #expect(try await client.version() == VersionDocument(version: "9.8.7", apiVersion: 1))
+            #expect(try await client.version() == VersionDocument(version: "9.8.7", apiVersion: 2))
             #expect(
                 await harness.model.calls == [
                     "status", "recorders", "recorder CR1-0042", "sessions 2 9 CR1-0042 imported",
                     "session 1b9d",
-                    "login ada s3cret ü", "sync -", "sync CR1-0042", "forget CR1-0042 true", "logout",
+                    "login ada s3cret ü", "retry 1b9d", "sync -", "sync CR1-0042", "forget CR1-0042 true",
+                    "logout",
                 ])
         }
     }

@@ -97,6 +97,7 @@ actor StubModel: ControlModel {
     func forget(_ id: String, unbind: Bool) async throws(ControlError) {
         try record("forget \(id) \(unbind)")
     }
+    func retry(_ id: String) async throws(ControlError) { try record("retry \(id)") }
     func sync(recorder: String?) async throws(ControlError) { try record("sync \(recorder ?? "-")") }
 
     func login(identifier: String, password: Password) async throws(ControlError) -> AccountDocument {

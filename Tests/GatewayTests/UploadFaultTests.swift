@@ -1,5 +1,6 @@
 import CaptureQueue
 import Cloud
+import Dates
 import Foundation
 import HTTP
 import TestSupport
@@ -118,6 +119,18 @@ import Testing
         try await fixture.until(30, "the first failure") { try await fixture.state(id) == .failedRetryable }
         try await fixture.cloud.post("tombstone", #"{"clientId": "\#(id.text)"}"#)
         try await fixture.until(30, "the hold") { try await fixture.holds(id) == [.remoteDeleted] }
+        // Asked for again, and after another login, it is looked at and held as before: the deletion stands.
+        #expect(try await fixture.queue.retry(id))
+        try await fixture.until(30, "the second hold") { try await fixture.holds(id) == [.remoteDeleted] }
+        let held = try #require(try await fixture.queue.session(id)?.summary.holds.first?.since)
+        _ = try await fixture.api.logOut()
+        try await fixture.until(30, "the logout") {
+            await fixture.supervisor.status().reason == .authRequired
+        }
+        try await fixture.api.logIn(identifier: "ada", password: Secret("countess"))
+        try await fixture.until(30, "the look") {
+            try await fixture.queue.session(id)?.summary.holds.contains { $0.since > held } == true
+        }
         try await fixture.stop()
         #expect(try await fixture.queue.session(id)?.assets.first?.pullState == .stored)
         #expect(try await fixture.cloud.state().sessions.first?.deletedAt != nil)

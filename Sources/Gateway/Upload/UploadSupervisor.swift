@@ -182,6 +182,8 @@ package actor UploadSupervisor {
     private func noteLogin(_ state: TokenState) async {
         switch state {
         case .valid:
+            // Another account may have what the one before did not.
+            if gate.reason == .authRequired { await lookAgain(.remoteDeleted) }
             isLoggedIn = true
             if gate.reason == .authRequired { gate.hurry(at: configuration.monotonic()) }
         case .loggedOut:
@@ -192,6 +194,14 @@ package actor UploadSupervisor {
             await shut(.authRequired, reason.explanation)
         }
         wake.raise()
+    }
+
+    private func lookAgain(_ reason: QueueHoldReason) async {
+        do throws(QueueError) {
+            try await queue.releaseHolds(reason, host: host)
+        } catch {
+            await note(error)
+        }
     }
 
     /// Failed sessions wait for their time; holds are somebody else's to lift.

@@ -119,21 +119,34 @@ struct DaemonControl: ControlModel {
 
     func session(_ id: String) async throws(ControlError) -> SessionDocument {
         do throws(QueueError) {
-            let matches = try await gateway.queue.sessions(idPrefix: id)
-            guard let match = matches.first, let detail = try await gateway.queue.session(match) else {
-                throw QueueError(
-                    .notFound, "there is no session \(Terminal.printable(id))",
-                    hint: "celestiad sessions lists them")
-            }
-            guard matches.count == 1 || match.text == id else {
-                throw QueueError(
-                    .invalidInput, "more than one session begins with \(Terminal.printable(id))",
-                    hint: "type more of the id")
-            }
-            return SessionDocument(detail)
+            return SessionDocument(try await detail(id))
         } catch {
             throw ControlError(GatewayError(error))
         }
+    }
+
+    func retry(_ id: String) async throws(ControlError) {
+        do throws(QueueError) {
+            // The uploads hear of it as of every change of the queue.
+            _ = try await gateway.queue.retry(try await detail(id).summary.session.id)
+        } catch {
+            throw ControlError(GatewayError(error))
+        }
+    }
+
+    private func detail(_ id: String) async throws(QueueError) -> SessionDetail {
+        let matches = try await gateway.queue.sessions(idPrefix: id)
+        guard let match = matches.first, let detail = try await gateway.queue.session(match) else {
+            throw QueueError(
+                .notFound, "there is no session \(Terminal.printable(id))",
+                hint: "celestiad sessions lists them")
+        }
+        guard matches.count == 1 || match.text == id else {
+            throw QueueError(
+                .invalidInput, "more than one session begins with \(Terminal.printable(id))",
+                hint: "type more of the id")
+        }
+        return detail
     }
 
     // MARK: Doing

@@ -28,6 +28,8 @@ package actor Gateway {
     private nonisolated let connection: Connection
     private nonisolated let loops: [EventLoop]
     private nonisolated let shutdown = Wakeup()
+    /// Raised with it, for the wait at the start.
+    private nonisolated let haste = Wakeup()
 
     /// How long a graceful stop waits for what must not be cancelled: the uploads' putting down, and a refresh of the
     /// tokens, whose answer may be the only copy of the new ones.
@@ -107,7 +109,11 @@ package actor Gateway {
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask {
                 // Bluetooth may be absent for good: the service is ready once it has looked.
-                try? await self.bluez.wait(until: { $0.hasLooked }, what: "bluetoothd", timeout: .seconds(5))
+                _ = await firstOf(
+                    {
+                        try? await self.bluez.wait(
+                            until: { $0.hasLooked }, what: "bluetoothd", timeout: .seconds(5))
+                    }, { await self.haste.wait() })
                 await ready()
                 await self.shutdown.wait()
                 // The uploads end by themselves, and soon; here only the limit of patience is kept.
@@ -129,6 +135,7 @@ package actor Gateway {
 
     /// Asks for a graceful stop: what is under way is put down durably, nothing new begins.
     package nonisolated func stop() {
+        haste.raise()
         shutdown.raise()
     }
 

@@ -31,7 +31,9 @@ package final class Wakeup: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isReady = state.withLock { state in
-                    if state.isRaised || Task.isCancelled {
+                    // A task that is cancelled does not take what was raised away from the next.
+                    if Task.isCancelled { return true }
+                    if state.isRaised {
                         state.isRaised = false
                         return true
                     }

@@ -7,18 +7,20 @@ enum VersionVerb {
         name: "version", summary: "Show the version of this program and of the daemon that runs.",
         options: [.json]
     ) { invocation throws(ControlError) in
-        let daemon: VersionDocument?
+        var daemon: VersionDocument?
+        var why = "not reachable"
         do throws(ControlError) {
             daemon = try await invocation.connect().version()
         } catch {
-            daemon = nil  // the program's own version is an answer without a daemon too
+            // The program's own version is an answer without a daemon too.
+            if error.code == .notAuthorized { why = "not for you to ask" }
         }
         let document = VersionsDocument(program: Version.number, daemon: daemon?.version)
         if invocation.wantsJSON {
             try invocation.console.printJSON(document)
         } else {
             invocation.console.print("celestiad \(document.program)")
-            let running = document.daemon.map { Text.clean($0) } ?? "not reachable"
+            let running = document.daemon.map { Text.clean($0) } ?? why
             if running != document.program { invocation.console.print("daemon    \(running)") }
         }
         return .success

@@ -61,7 +61,7 @@ class Recorder:
 
     def said(self, pattern):
         """What the recorder said, by a regular expression."""
-        return re.findall(pattern, self.output.read_text())
+        return re.findall(pattern, self.output.read_text(), re.MULTILINE)
 
     def is_ready(self):
         return bool(self.said("^ready "))

@@ -34,7 +34,8 @@ class Hub:
         self.directory, self.bus = directory, dbus.SystemBus()
         path = wait_until("hci0 is on", lambda: bluez.adapter(self.bus, "hci0"))
         self.address = str(bluez.properties(self.bus, path, "org.bluez.Adapter1")["Address"])
-        self.start("pulse", sys.executable, pulse.__file__, "hci1")
+        self.pulses = {}
+        self.hear("hci1")
         atexit.register(self.show_logs)
         install()
         add_user(OPERATOR, "celestiad")
@@ -43,6 +44,15 @@ class Hub:
         if start:
             self.serve()
             self.log_in()
+
+    def hear(self, adapter):
+        """Hears this adapter's advertisements as on the air, until `unhear`."""
+        self.pulses[adapter] = self.start(f"pulse {adapter}", sys.executable, pulse.__file__, adapter)
+
+    def unhear(self, adapter):
+        process = self.pulses.pop(adapter)
+        process.terminate()
+        process.wait()
 
     def start_cloud(self, folder):
         keep = ["--data", folder, "--keep", "--port", "7443"] if folder else []
@@ -70,9 +80,9 @@ class Hub:
         return subprocess.Popen(command, stdout=(self.directory / name).open("w"), stderr=subprocess.STDOUT)
 
     def show_logs(self):
-        for name in ("recorder", "pulse"):
-            if (self.directory / name).exists():
-                print(f"--- {name}", self.output(name), sep="\n")
+        for path in self.directory.glob("[pr]*"):
+            if path.is_file():
+                print(f"--- {path.name}", path.read_text(), sep="\n")
         print("--- celestiad", journal(), sep="\n")
 
     def output(self, name):

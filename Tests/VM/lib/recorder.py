@@ -27,9 +27,9 @@ CREDITS = 32
 
 
 class Recorder:
-    """`celestia-recorder` on hci1, with one capture: files of these sizes."""
+    """`celestia-recorder` on an adapter, with one capture: files of these sizes. The first one that runs can be called."""
 
-    def __init__(self, directory, *arguments, files={"walk.wav": 150_000, "tree.jpg": 40_001}):
+    def __init__(self, directory, *arguments, adapter="hci1", files={"walk.wav": 150_000, "tree.jpg": 40_001}):
         shutil.copy(POLICY, "/usr/share/dbus-1/system.d/")
         subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
         self.bus = dbus.SystemBus()
@@ -37,8 +37,12 @@ class Recorder:
         for name, size in files.items():
             self.write("walk", name, size)
         self.output = directory / "recorder"
+        self.start(adapter, *arguments)
+
+    def start(self, adapter, *arguments):
+        """Starts it, or after `stop` once more with the same files."""
         self.process = subprocess.Popen(
-            [PROGRAM, "--adapter", "hci1", "--captures", self.captures, *arguments], stdout=self.output.open("w"))
+            [PROGRAM, "--adapter", adapter, "--captures", self.captures, *arguments], stdout=self.output.open("w"))
 
     def write(self, capture, name, size):
         (self.captures / capture).mkdir(parents=True, exist_ok=True)
@@ -53,6 +57,8 @@ class Recorder:
     def stop(self):
         self.process.terminate()
         self.process.wait()
+        # bluetoothd 5.66 may crash when an application goes whose answer it waited for on a link that has gone.
+        subprocess.run(["systemctl", "start", "bluetooth.service"], check=True)
 
     def compare(self, asked):
         """What a person types who compares the number that is asked about with that on the display."""
@@ -60,7 +66,7 @@ class Recorder:
         return "y" if re.findall(r"\d{6}", asked)[-1:] == self.shown()[-1:] else "n"
 
     def said(self, pattern):
-        """What the recorder said, by a regular expression."""
+        """What the recorder said, by a regular expression of a line."""
         return re.findall(pattern, self.output.read_text(), re.MULTILINE)
 
     def is_ready(self):
@@ -72,6 +78,10 @@ class Recorder:
     def shown(self):
         """The numbers that the recorder's display showed."""
         return self.said(r"shows (\d{6})")
+
+    def sent(self):
+        """How many bytes of files it sent since it was started, lost ones included."""
+        return sum(self.call("Sent").values())
 
     def call(self, method, *arguments):
         """Calls the control interface of the simulator."""

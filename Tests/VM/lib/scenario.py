@@ -35,8 +35,9 @@ def expect_equal(what, expected, actual):
     note(what)
 
 
-def wait_until(what, condition, seconds=DEADLINE):
-    """Serves the main loop until the condition is true, and returns its value; past the deadline the scenario fails."""
+def wait_until(what, condition, seconds=DEADLINE, required=True):
+    """Serves the main loop until the condition is true, and returns its value; past the deadline the scenario fails, or
+    gets None when it is not required."""
     end = time.monotonic() + seconds
     context = GLib.MainContext.default()
     # A condition may change without an event of this loop (a file, a process): look again ten times a second.
@@ -48,6 +49,8 @@ def wait_until(what, condition, seconds=DEADLINE):
                 note(what)
                 return value
             if time.monotonic() > end:
+                if not required:
+                    return None
                 fail(f"{what} (waited {seconds} s)")
             context.iteration(True)
     finally:

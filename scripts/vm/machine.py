@@ -8,8 +8,6 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 WORK = PROJECT / ".build/vm"
-SHARE = WORK / "share"
-SERIAL = WORK / "serial.log"
 PR_SET_PDEATHSIG = 1
 
 KERNEL_ARGUMENTS = (
@@ -20,7 +18,25 @@ KERNEL_ARGUMENTS = (
 )
 
 
-def command(target, serial, disk=None, kvm=False):
+class Place:
+    """What one machine has on the host: what it shares, its serial log, its disk. Machines that run at the same time
+    have places of their own.
+    """
+
+    def __init__(self, name):
+        self.share = WORK / f"share-{name}"
+        self.serial = WORK / f"serial-{name}.log"
+        self.disk = WORK / f"disk-{name}.raw"
+
+    def serial_end(self, lines=30):
+        """The last words of the guest, without the control characters of a terminal."""
+        if not self.serial.exists():
+            return "(no serial output)"
+        text = self.serial.read_text(errors="replace").replace("\r", "")
+        return "\n".join("    | " + line for line in text.splitlines()[-lines:])
+
+
+def command(target, place, serial, disk=None, kvm=False):
     """The QEMU command line. Emulation by default: a /dev/kvm that is there may still not work. One processor: with
     two, emulation is no faster, and QEMU 10 loses the first one's timer now and then, which stalls the boot.
     """
@@ -30,7 +46,7 @@ def command(target, serial, disk=None, kvm=False):
     line += ["-append", f"{KERNEL_ARGUMENTS} systemd.unit={target}"]
     line += ["-device", "virtio-rng-pci", "-serial", serial]
     for tag, path, writable in [("host", "/", False), ("project", PROJECT, False),
-                                ("kernel", WORK / "kernel", False), ("share", SHARE, True)]:
+                                ("kernel", WORK / "kernel", False), ("share", place.share, True)]:
         readonly = "" if writable else ",readonly=on"
         line += ["-fsdev", f"local,id={tag},path={path},security_model=none,multidevs=remap{readonly}"]
         line += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
@@ -47,11 +63,11 @@ def die_with_parent():
 class Machine:
     """A running guest. Used as a context: whatever happens, no QEMU is left behind."""
 
-    def __init__(self, target="vm-scenarios.target", disk=None, kvm=False):
+    def __init__(self, place, target="vm-scenarios.target", disk=None, kvm=False):
         self.started = time.monotonic()
-        SERIAL.unlink(missing_ok=True)
-        self.process = subprocess.Popen(
-            command(target, f"file:{SERIAL}", disk, kvm), stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        place.serial.unlink(missing_ok=True)
+        line = command(target, place, f"file:{place.serial}", disk, kvm)
+        self.process = subprocess.Popen(line, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent)
 
     def __enter__(self):
         return self
@@ -74,15 +90,7 @@ class Machine:
         self.process.wait()
 
 
-def serial_end(lines=30):
-    """The last words of the guest, without the control characters of a terminal."""
-    if not SERIAL.exists():
-        return "(no serial output)"
-    text = SERIAL.read_text(errors="replace").replace("\r", "")
-    return "\n".join("    | " + line for line in text.splitlines()[-lines:])
-
-
-def shell(kvm=False):
+def shell(place, kvm=False):
     """Boots with this terminal as the guest's console; Ctrl-A X ends it by force."""
-    line = command("vm-shell.target", "mon:stdio", kvm=kvm)
+    line = command("vm-shell.target", place, "mon:stdio", kvm=kvm)
     return subprocess.call(line, preexec_fn=die_with_parent)

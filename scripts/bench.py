@@ -6,94 +6,14 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.request
 
+from lab import Lab
+
 MIB = 1 << 20
 RUNS = 5
-
-
-class Lab:
-    """A private bus, the simulated cloud, optionally a recorder, and the daemon; all end with the object."""
-
-    def __init__(self, binaries):
-        self.binaries = binaries
-        self.folder = tempfile.TemporaryDirectory(prefix="celestiad-bench-")
-        self.path = self.folder.name
-        self.children = []
-        self.environment = dict(
-            os.environ,
-            CELESTIAD_STATE_DIRECTORY=f"{self.path}/state",
-            CELESTIAD_CONFIG=f"{self.path}/celestiad.conf",
-            CELESTIAD_QUEUE_RESERVED_PERCENT="0",
-        )
-        open(f"{self.path}/celestiad.conf", "w").close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for child in reversed(self.children):
-            child.kill()
-            child.wait()
-        self.folder.cleanup()
-
-    def start(self, command, ready):
-        child = subprocess.Popen(
-            command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, bufsize=1)
-        self.children.append(child)
-        for line in child.stdout:
-            if ready in line:
-                threading.Thread(target=lambda: [None for _ in child.stdout], daemon=True).start()
-                return child, line.strip()
-        raise SystemExit(f"{command[0]} did not start")
-
-    def bus(self):
-        address = f"unix:path={self.path}/bus"
-        with open(f"{self.path}/bus.conf", "w") as file:
-            file.write(
-                f"<busconfig><type>system</type><listen>{address}</listen><auth>EXTERNAL</auth>"
-                '<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/>'
-                "</policy></busconfig>")
-        self.start(["dbus-daemon", "--nofork", "--print-address", f"--config-file={self.path}/bus.conf"], "unix:")
-        self.environment["CELESTIAD_BUS"] = address
-        return address
-
-    def cloud(self):
-        _, line = self.start(
-            ["simulators/cloud/celestia-cloud", "--exit-with-stdin", "--data", f"{self.path}/cloud", "--user",
-             "ada:countess"], "ready ")
-        self.api = line.split()[1]
-        self.sim = self.api.replace("/celestia-trace/v1", "/_sim")
-        self.environment["CELESTIAD_CLOUD_URL"] = self.api
-
-    def recorder(self, bus, captures, *options):
-        return self.start(
-            [f"{self.binaries}/celestia-recorder", "--exit-with-stdin", "--bus", bus, "--captures", captures,
-             "--mtu", "517", "--passkey", "482913", *options], "ready ")[0]
-
-    def daemon(self):
-        return self.start([f"{self.binaries}/celestiad", "run"], "ready")[0]
-
-    def cli(self, *words):
-        return subprocess.run(
-            [f"{self.binaries}/celestiad", *words], env=self.environment, check=True, capture_output=True,
-            text=True).stdout
-
-    def login(self):
-        with open(f"{self.path}/password", "w") as file:
-            file.write("countess\n")
-        self.cli("login", "ada", "--password-file", f"{self.path}/password")
-
-    def pair(self):
-        self.cli("pair", "--device", "C0:FF:EE:00:00:01", "--yes")
-
-    def requests(self):
-        with urllib.request.urlopen(f"{self.sim}/requests") as answer:
-            return json.load(answer)["requests"]
 
 
 def capture(folder, size):
@@ -132,7 +52,7 @@ def upload_run(binaries, size):
         lab.login()
         lab.pair()
         synced(lab)
-        chunks = [r for r in lab.requests() if r["operation"] in ("initializeChunkedUpload", "uploadChunk")]
+        chunks = [r for r in lab.simulated("requests")["requests"] if r["operation"] in ("initializeChunkedUpload", "uploadChunk")]
         # To the last chunk: the server's merging belongs to neither side.
         return len(chunks), seconds_between(chunks[0]["at"], chunks[-1]["at"]), peak_rss(daemon)
 

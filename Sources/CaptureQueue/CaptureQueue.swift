@@ -12,7 +12,9 @@ package actor CaptureQueue {
 
     let configuration: QueueConfiguration
     private var storage: Storage?
-    private var isSuspect = false
+    /// The failed flush after which nothing is changed any more.
+    private var suspicion: QueueError?
+    private var suspicionObservers: [AsyncStream<QueueError>.Continuation] = []
     /// The parts that are open for appending.
     var pulls: [AssetID: Pull] = [:]
     /// The sessions that the uploader has in hand; not offered again until it puts them down.
@@ -52,8 +54,10 @@ package actor CaptureQueue {
         pulls = [:]
         for observer in observers { observer.finish() }
         observers = []
+        for observer in suspicionObservers { observer.finish() }
+        suspicionObservers = []
         self.storage = nil
-        if !isSuspect { try storage.markClean() }
+        if suspicion == nil { try storage.markClean() }
     }
 
     /// A stream with one element after each change or burst of changes. Ends when the queue closes.
@@ -61,6 +65,16 @@ package actor CaptureQueue {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         observers.append(continuation)
+        return stream
+    }
+
+    /// The failed flush after which the queue refuses every change: the daemon has to end, so that the next start
+    /// verifies what there is. Ends without an element when the queue closes before that.
+    package func suspicions() -> AsyncStream<QueueError> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: QueueError.self, bufferingPolicy: .bufferingOldest(1))
+        if let suspicion { continuation.yield(suspicion) }
+        suspicionObservers.append(continuation)
         return stream
     }
 
@@ -97,7 +111,10 @@ package actor CaptureQueue {
         do throws(QueueError) {
             return try body()
         } catch {
-            if error.code == .storageSuspect { isSuspect = true }
+            if error.code == .storageSuspect, suspicion == nil {
+                suspicion = error
+                for observer in suspicionObservers { observer.yield(error) }
+            }
             throw error
         }
     }
@@ -105,7 +122,7 @@ package actor CaptureQueue {
     /// The database, unless a flush has failed since the start.
     var writable: Database {
         get throws(QueueError) {
-            guard !isSuspect else {
+            guard suspicion == nil else {
                 throw QueueError(
                     .storageSuspect, "an earlier flush to the disk failed",
                     hint: "check the disk, then restart celestiad so that it verifies its files")

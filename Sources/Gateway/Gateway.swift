@@ -106,6 +106,7 @@ package actor Gateway {
             group.addTask { await self.endless { await self.links.run() } }
             group.addTask { await self.endless { await self.devices.run() } }
             group.addTask { await self.runUploads() }
+            group.addTask { await self.watchDisk() }
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask {
                 // Bluetooth may be absent for good: the service is ready once it has looked.
@@ -167,6 +168,12 @@ package actor Gateway {
         } catch {
             return GatewayError(error)
         }
+    }
+
+    /// Returns the failed flush after which only a new start, which verifies everything, can be trusted.
+    private nonisolated func watchDisk() async -> GatewayError? {
+        for await failure in await queue.suspicions() { return GatewayError(failure) }
+        return nil
     }
 
     private nonisolated func runUploads() async -> GatewayError? {

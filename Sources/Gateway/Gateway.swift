@@ -5,7 +5,7 @@ import DBus
 import EventLoop
 package import FoundationEssentials
 import Glibc
-package import HTTP
+import HTTP
 import Recorder
 
 /// The daemon: joins the modules below and keeps their supervisors running.
@@ -19,12 +19,12 @@ package actor Gateway {
     package nonisolated let api: CelestiaAPI
     package nonisolated let startedAt: Date
 
-    private nonisolated let context: LinkContext
-    private nonisolated let links: LinkSupervisor
-    private nonisolated let devices: DeviceSync
+    nonisolated let context: LinkContext
+    nonisolated let links: LinkSupervisor
+    nonisolated let devices: DeviceSync
     /// What the uploads are doing.
     package nonisolated let uploads: UploadSupervisor
-    private nonisolated let http: HTTPClient
+    nonisolated let http: HTTPClient
     private nonisolated let connection: Connection
     private nonisolated let loops: [EventLoop]
     private nonisolated let shutdown = Wakeup()
@@ -200,7 +200,14 @@ package actor Gateway {
         }
     }
 
-    private func close() async {
+    /// Ends the event loops, on which the bus, the disk and the network are served: when nobody calls any more, because a
+    /// call that comes later is never answered.
+    package nonisolated func stopLoops() {
+        for loop in loops { loop.stop() }
+    }
+
+    /// Puts everything down in order; for a gateway that was opened and is not to run after all. `run` does it by itself.
+    package func close() async {
         let (tokens, clock) = (api.tokens, context.clock)
         // Uncancelled: the task that the gateway runs in may be.
         let settling = Task {
@@ -218,212 +225,5 @@ package actor Gateway {
         } catch {
             log.error("the queue did not close cleanly: \(error)")
         }
-        for loop in loops { loop.stop() }
-    }
-}
-
-// MARK: - What users ask for
-
-extension Gateway {
-    /// Looks for recorders for so long.
-    package nonisolated func scan(
-        for duration: Duration, report: @escaping @Sendable (SeenRecorder) async -> Void
-    ) async throws(GatewayError) {
-        try await PairingDriver(context: context, links: links).requireAdapter()
-        try await Scanner(context: context).scan(for: duration, report: report)
-    }
-
-    /// Pairs with a recorder.
-    package nonisolated func pair(
-        _ options: PairingOptions, user: any PairingUser
-    ) async throws(GatewayError) -> PairingOutcome {
-        try await PairingDriver(context: context, links: links).pair(options, user: user)
-    }
-
-    /// Forgets a recorder and its bond, with `unbind` in the cloud too; what it recorded stays in the queue.
-    package nonisolated func forget(_ serial: String, unbind: Bool) async throws(GatewayError) {
-        let recorder = try await pairedRecorder(serial)
-        // First, because it can fail, and then nothing has happened.
-        if unbind { try await removeFromAccount(serial) }
-        do throws(QueueError) {
-            await links.release(serial)
-            let address = recorder.bluetoothIdentity?.uppercased()
-            for device in await bluez.devices where device.address?.uppercased() == address {
-                try? await bluez.removeDevice(device.path)
-            }
-            try await queue.forgetRecorder(serial)
-        } catch {
-            throw GatewayError(error)
-        }
-        log.notice("recorder \(serial): forgotten")
-        board.announce(.recorders)
-    }
-
-    private nonisolated func pairedRecorder(_ serial: String) async throws(GatewayError) -> RecorderRecord {
-        do throws(QueueError) {
-            if let recorder = try await queue.recorder(serial), recorder.pairedAt != nil { return recorder }
-        } catch {
-            throw GatewayError(error)
-        }
-        throw GatewayError(
-            .notFound, "there is no paired recorder \(serial)", hint: "celestiad devices lists them.")
-    }
-
-    private nonisolated func removeFromAccount(_ serial: String) async throws(GatewayError) {
-        do throws(CloudError) {
-            try await devices.unbind(serial)
-        } catch {
-            throw GatewayError(error)
-        }
-    }
-
-    /// Looks at a recorder (nil: all) and at everything that waits for a retry, now.
-    package nonisolated func sync(_ serial: String?) async throws(GatewayError) {
-        guard await links.want(serial) || serial == nil else {
-            throw GatewayError(.notFound, "there is no paired recorder \(serial ?? "")")
-        }
-        await uploads.kick()
-    }
-
-    package nonisolated func logIn(identifier: String, password: Secret) async throws(GatewayError) {
-        do throws(CloudError) {
-            try await api.logIn(identifier: identifier, password: password)
-        } catch {
-            throw GatewayError(error)
-        }
-        log.notice("logged in to \(api.base)")
-    }
-
-    package nonisolated func logOut() async throws(GatewayError) {
-        do throws(CloudError) {
-            if let refusal = try await api.logOut() {
-                log.warning(
-                    "the cloud did not take the logout, the tokens are forgotten all the same: \(refusal)")
-            }
-        } catch {
-            throw GatewayError(error)
-        }
-        log.notice("logged out")
-    }
-}
-
-/// The space of a file system.
-package struct DiskSpace: Sendable {
-    package let total: Int64
-    /// Free for this user.
-    package let free: Int64
-}
-
-extension Gateway {
-    /// The space where the queue is; nil when it cannot be told.
-    package nonisolated func diskSpace() -> DiskSpace? {
-        var info = statvfs()
-        guard statvfs(configuration.stateDirectory, &info) == 0 else { return nil }
-        return DiskSpace(
-            total: Int64(clamping: UInt64(info.f_blocks) * UInt64(info.f_frsize)),
-            free: Int64(clamping: UInt64(info.f_bavail) * UInt64(info.f_frsize)))
-    }
-}
-
-// MARK: - Opening
-
-extension Gateway {
-    private static func apiBase(_ configuration: Configuration) throws(GatewayError) -> APIBase {
-        do throws(CloudError) {
-            return try APIBase(configuration.cloudURL)
-        } catch {
-            throw GatewayError(
-                .configuration, "[Cloud] URL=\(Terminal.printable(configuration.cloudURL)): \(error.message)",
-                hint: error.hint)
-        }
-    }
-
-    private static func startLoop(_ name: String) throws(GatewayError) -> EventLoop {
-        do throws(SystemError) {
-            return try EventLoop.start(name: name)
-        } catch {
-            throw GatewayError(error)
-        }
-    }
-
-    private static func openQueue(
-        _ configuration: Configuration, _ executor: EventLoop, _ log: Log,
-        _ now: @escaping @Sendable () -> Date
-    ) async throws(GatewayError) -> CaptureQueue {
-        var settings = QueueConfiguration(directory: configuration.stateDirectory, now: now)
-        settings.reservedBytes = configuration.reservedMiB << 20
-        settings.reservedPercent = configuration.reservedPercent
-        settings.keepAfterUpload = configuration.keepAfterUpload
-        let queue = CaptureQueue(settings, executor: executor)
-        do throws(QueueError) {
-            let report = try await queue.open()
-            tell(report, log)
-            return queue
-        } catch {
-            let failure = GatewayError(error)
-            throw GatewayError(
-                failure.code, failure.message,
-                hint: failure.hint
-                    ?? "celestiad must be able to write there; [General] StateDirectory names another directory."
-            )
-        }
-    }
-
-    /// Says what the start found that is out of the ordinary.
-    private static func tell(_ report: StartReport, _ log: Log) {
-        if !report.wasClean, !report.isNew {
-            log.notice("the last run did not end in order; the queue was checked")
-        }
-        if !report.adoptedSessions.isEmpty {
-            log.warning("\(report.adoptedSessions.count) sessions were rebuilt from the spool")
-        }
-        if !report.adoptedAssets.isEmpty {
-            log.notice(
-                "\(report.adoptedAssets.count) files were complete in the spool and are in the queue now")
-        }
-        if !report.lostAssets.isEmpty {
-            log.error(
-                "\(report.lostAssets.count) stored files are gone or changed; celestiad sessions shows which")
-        }
-        if report.ambiguous > 0 {
-            log.notice(
-                "\(report.ambiguous) requests to the cloud are of unknown outcome and are looked up first")
-        }
-        if !report.foreign.isEmpty {
-            log.warning("\(report.foreign.count) things in the spool are not celestiad's and are left alone")
-        }
-    }
-
-    private static func openHTTP(
-        _ configuration: Configuration, _ loop: EventLoop
-    ) throws(GatewayError) -> HTTPClient {
-        do throws(HTTPError) {
-            return try HTTPClient(
-                loop: loop,
-                configuration: HTTPConfiguration(
-                    userAgent: "celestiad/\(Version.number)", caFile: configuration.cloudCAFile,
-                    pinnedPublicKey: configuration.cloudPinnedKey))
-        } catch {
-            throw GatewayError(error)
-        }
-    }
-
-    private static func openBus(
-        _ configuration: Configuration, _ loop: EventLoop
-    ) async throws(GatewayError) -> Connection {
-        do throws(DBusError) {
-            return try await Connection.open(configuration.busAddress, on: loop)
-        } catch {
-            throw GatewayError(error)
-        }
-    }
-
-    /// What binds the credentials to this machine; systemd gives every installation one (machine-id(5)).
-    private static func machineID() -> String {
-        guard let file = fopen("/etc/machine-id", "re") else { return "unknown" }
-        defer { fclose(file) }
-        var buffer = [UInt8](repeating: 0, count: 64)
-        let count = fread(&buffer, 1, buffer.count, file)
-        return String(decoding: buffer[..<count].prefix { $0 > 0x20 }, as: UTF8.self)
     }
 }

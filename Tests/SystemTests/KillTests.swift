@@ -1,3 +1,4 @@
+import Control
 import Glibc
 import TestSupport
 import Testing
@@ -92,6 +93,19 @@ extension SystemTests {
                 #expect(!lab.log().contains("did not end in order"))
                 try await lab.waitUntilUploaded()
                 try await lab.verify()
+            }
+        }
+
+        /// A call that comes while the daemon puts everything down must neither wait for ever nor keep it from ending.
+        @Test func endsInOrderWhileItIsAsked() async throws {
+            try await Laboratory.run(Captures("interview", ["one.wav": 1])) { lab in
+                let client = lab.client
+                await withTaskGroup(of: Void.self) { group in
+                    for _ in 0..<50 {
+                        group.addTask { while (try? await client.sessions(SessionQuery())) != nil {} }
+                    }
+                    #expect(await lab.endDaemon(SIGTERM) == 0)
+                }
             }
         }
 

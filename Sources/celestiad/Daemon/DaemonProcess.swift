@@ -24,7 +24,15 @@ struct DaemonProcess: Sendable {
         }
         log.notice("celestiad \(Version.number) starts; state in \(configuration.stateDirectory)")
         let gateway = try await Gateway.open(configuration, log: log)
-        let server = try await serve(gateway)
+        // At the very end: calls of users that are under way need the loops to be answered.
+        defer { gateway.stopLoops() }
+        let server: ControlServer
+        do throws(GatewayError) {
+            server = try await serve(gateway)
+        } catch {
+            await gateway.close()
+            throw error
+        }
         let failure = await withTaskGroup(of: GatewayError?.self) { group in
             group.addTask { await self.run(gateway) }
             group.addTask {

@@ -4,7 +4,7 @@
 struct DiscoveryMachine {
     enum StartOutcome: Hashable {
         case started
-        /// InProgress: we or the controller scan already.
+        /// InProgress: we or the controller scan already, or it is still busy.
         case alreadyScanning
         case failed
     }
@@ -120,18 +120,27 @@ struct DiscoveryMachine {
         guard phase == .starting else { return [] }
         if outcome == .failed {
             phase = .backingOff
-            let seconds = min(Self.longestBackoff, 1 << min(failures, 10))
-            failures += 1
-            let retry = schedule(.seconds(seconds))
+            let retry = schedule(backoff())
             return reconcile() + (phase == .backingOff ? [retry] : [])
         }
         phase = .scanning
+        if outcome == .alreadyScanning, !isDiscovering {
+            // For ten seconds or so a controller does what a bluetoothd wanted of it that has died since; nobody hears
+            // of it, and it does not come back by itself.
+            isInGrace = true
+            return [schedule(backoff())] + reconcile()
+        }
         failures = 0
         quietChecks = 0
         heardSinceCheck = false
         isInGrace = false
         let check = schedule(Self.checkInterval)
         return [check] + reconcile()
+    }
+
+    private mutating func backoff() -> Duration {
+        defer { failures += 1 }
+        return .seconds(min(Self.longestBackoff, 1 << min(failures, 10)))
     }
 
     private mutating func setDiscovering(_ value: Bool) -> [Action] {
@@ -144,6 +153,7 @@ struct DiscoveryMachine {
         }
         guard value, isInGrace else { return [] }
         isInGrace = false
+        failures = 0
         return [schedule(Self.checkInterval)]
     }
 

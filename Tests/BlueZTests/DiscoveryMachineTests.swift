@@ -31,7 +31,7 @@ import Testing
             [(.powered(true), []), (.wanted(true), [.start]), (.wanted(true), [])], ends: .starting, "once")
         expect(
             [
-                (.powered(true), []), (.wanted(true), [.start]),
+                (.powered(true), []), (.wanted(true), [.start]), (.discovering(true), []),
                 (.startEnded(.alreadyScanning), [.schedule(1, Self.check)]),
             ],
             ends: .scanning, "in progress is scanning")
@@ -67,6 +67,23 @@ import Testing
         }
         expect(steps + [(.startEnded(.started), [.schedule(8, Self.check)])], ends: .scanning, "backs off")
         expect(Array(steps.prefix(3)) + [(.wanted(false), []), (.timer(1), [])], ends: .idle, "gives up")
+    }
+
+    /// After a crash of bluetoothd the controller goes on for ten seconds, and the next bluetoothd cannot use it.
+    @Test func aControllerThatIsBusyAndSaysNothingIsAskedAgain() {
+        var steps: [Step] = [(.powered(true), []), (.wanted(true), [.start])]
+        for (index, seconds) in [1, 2, 4].enumerated() {
+            steps += [
+                (.startEnded(.alreadyScanning), [.schedule(2 * index + 1, .seconds(seconds))]),
+                (.timer(2 * index + 1), [.stop]), (.stopEnded, [.start]),
+            ]
+        }
+        expect(steps + [(.startEnded(.started), [.schedule(7, Self.check)])], ends: .scanning, "asks again")
+        let busy = Array(steps.prefix(3))
+        expect(
+            busy + [(.discovering(true), [.schedule(2, Self.check)]), (.timer(1), [])], ends: .scanning,
+            "it scans after all")
+        expect(busy + [(.wanted(false), [.stop]), (.stopEnded, [])], ends: .idle, "nobody wants it any more")
     }
 
     @Test func ninetyQuietSecondsRestartIt() {

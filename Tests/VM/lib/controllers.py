@@ -1,6 +1,5 @@
 """Virtual controllers that a scenario makes itself."""
 
-import os
 import subprocess
 
 import dbus

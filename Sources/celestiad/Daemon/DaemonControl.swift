@@ -29,13 +29,15 @@ struct DaemonControl: ControlModel {
                 holds: try await gateway.queue.queueHolds(host: host), uploads: uploads)
             let account = await accountDocument()
             let adapters = await adapterDocuments()
+            let mayUse = gateway.configuration.adapter
             let disk = gateway.diskSpace().map { DiskDocument(gateway.configuration, $0) }
             return StatusDocument(
                 time: now, daemon: DaemonDocument(version: Version.number, startedAt: gateway.startedAt),
                 account: account, adapters: adapters, recorders: recorders, queue: queue, disk: disk,
                 transfers: gateway.board.transfers.map { TransferDocument($0) },
                 health: Health.items(
-                    account: account, adapters: adapters, hasBlueZ: await gateway.bluez.isReady,
+                    account: account, adapters: adapters.filter { mayUse == nil || $0.address == mayUse },
+                    hasBlueZ: await gateway.bluez.isReady,
                     recorders: recorders, counts: counts, uploads: uploads, disk: disk, now: now))
         } catch {
             throw ControlError(GatewayError(error))

@@ -23,6 +23,8 @@ package struct StoredAsset: Sendable, Equatable {
     package let sha256: SHA256Digest
     /// Whether it was the session's last: the session is `queued_offline` now.
     package let isSessionSealed: Bool
+    /// Whether the SHA-256 is the announced one, where one was announced.
+    package let isAsAnnounced: Bool
 }
 
 /// A part that is open for appending.
@@ -133,11 +135,12 @@ extension CaptureQueue {
             sessionID: pull.sessionID, byteSize: pull.byteSize, announced: pull.announced, writer: writer)
     }
 
-    /// Stores the asset for good: size and announced SHA-256 checked, then part → fsync → rename → fsync
-    /// directory → COMMIT. Only after this returned may the recorder be told to forget the object.
+    /// Stores the asset for good: size checked, then part → fsync → rename → fsync directory → COMMIT. Only after this
+    /// returned may the recorder be told to forget the object, and never one whose SHA-256 is not the announced one: what
+    /// the recorder has is kept in both places, because nobody knows which of file and manifest is wrong.
     ///
-    /// `crc32` is the whole object's, as the caller proved it against the recorder. Throws `sizeMismatch`
-    /// or `digestMismatch`; the part stays, and `restartPull` begins again.
+    /// `crc32` is the whole object's, as the caller proved it against the recorder. Throws `sizeMismatch`; the part stays,
+    /// and `restartPull` begins again.
     package func finishPull(_ id: AssetID, crc32: UInt32? = nil) throws(QueueError) -> StoredAsset {
         _ = try writable
         let pull = try openPull(id)
@@ -146,9 +149,7 @@ extension CaptureQueue {
                 .sizeMismatch, "asset \(id) has \(pull.writer.length) of \(pull.byteSize) bytes")
         }
         let digest = pull.writer.digest()
-        guard pull.announced == nil || pull.announced == digest else {
-            throw QueueError(.digestMismatch, "asset \(id) is not the file that its manifest announced")
-        }
+        let isAsAnnounced = pull.announced == nil || pull.announced == digest
         let now = now
         try guarding { () throws(QueueError) in
             _ = try pull.writer.seal()
@@ -160,7 +161,8 @@ extension CaptureQueue {
         }
         pulls[id] = nil
         let isSealed = try change { _ throws(QueueError) in try markStored(id, digest, crc32, now) }
-        return StoredAsset(id: id, sha256: digest, isSessionSealed: isSealed)
+        return StoredAsset(
+            id: id, sha256: digest, isSessionSealed: isSealed, isAsAnnounced: isAsAnnounced)
     }
 
     /// Notes that pulling the asset failed; the part stays open or closed as it is.
@@ -207,7 +209,8 @@ extension CaptureQueue {
         let database = try database
         let changed = try database.run(
             "UPDATE assets SET pull_state = 'stored', pulled_bytes = byte_size, sha256 = ?2, crc32 = ?3,"
-                + " stored_at = ?4, last_error = NULL WHERE id = ?1 AND pull_state = 'wanted'",
+                + " stored_at = ?4, last_error = iif(announced_sha256 IS NULL OR announced_sha256 = ?2, NULL,"
+                + " 'its SHA-256 is not the one that its manifest announced') WHERE id = ?1 AND pull_state = 'wanted'",
             id, digest, crc32, storedAt)
         guard changed == 1,
             let session = try database.number("SELECT session_seq FROM assets WHERE id = ?", id)

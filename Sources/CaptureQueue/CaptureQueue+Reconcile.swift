@@ -113,12 +113,7 @@ extension CaptureQueue {
     /// The crash came between rename and COMMIT: the file is believed only after it was hashed.
     private func adopt(_ asset: AssetRecord, _ report: inout StartReport) throws(QueueError) {
         let sidecar = try spool.sidecar(asset.sessionID, asset.id)
-        let announced = try database.first("SELECT announced_sha256 FROM assets WHERE id = ?", asset.id) {
-            row throws(QueueError) in try row.digestOrNil()
-        }
-        guard let digest = try? storedDigest(asset), digest.hex == sidecar?.sha256,
-            (announced ?? nil).map({ $0 == digest }) ?? true
-        else {
+        guard let digest = try? storedDigest(asset), digest.hex == sidecar?.sha256 else {
             // Not what it should be: out of the way, and the source is asked again.
             try spool.setAside(asset.sessionID, asset.id)
             return

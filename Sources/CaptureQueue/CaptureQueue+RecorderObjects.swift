@@ -106,6 +106,7 @@ enum RecorderQueries {
         FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
         WHERE a.recorder_serial = ?1 AND a.storage_generation = ?2
             AND a.recorder_state IN ('present', 'deleting') AND a.pull_state IN ('stored', 'released')
+            AND (a.announced_sha256 IS NULL OR a.announced_sha256 = a.sha256)
             AND (NOT ?3 OR a.upload_state = 'uploaded' OR (a.exclusion = 'empty' AND s.state = 'imported'))
         ORDER BY a.session_seq, a.ordinal LIMIT ?4
         """

@@ -38,8 +38,6 @@ package struct QueueError: Error, Sendable, Equatable, CustomStringConvertible {
         case offsetMismatch = "offset_mismatch"
         /// A file has not the size that was promised.
         case sizeMismatch = "size_mismatch"
-        /// A file has not the SHA-256 that was promised.
-        case digestMismatch = "digest_mismatch"
         /// The stored file of an asset is gone.
         case assetMissing = "asset_missing"
         /// The stored file of an asset is not what was stored.
@@ -67,7 +65,7 @@ package struct QueueError: Error, Sendable, Equatable, CustomStringConvertible {
         case .alreadyInUse, .diskFull, .lowSpace, .io, .intentPending, .offsetMismatch, .closed:
             false
         case .notWritable, .corrupt, .foreignSchema, .storageSuspect, .database, .notFound, .invalidInput,
-            .identityClash, .illegalTransition, .sizeMismatch, .digestMismatch, .assetMissing, .assetCorrupt,
+            .identityClash, .illegalTransition, .sizeMismatch, .assetMissing, .assetCorrupt,
             .receiptMismatch:
             true
         }

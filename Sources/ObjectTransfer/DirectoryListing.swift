@@ -48,6 +48,26 @@ package struct DirectoryListing: Sendable, Hashable {
         problems.contains { if case .truncated = $0 { true } else { false } }
     }
 
+    /// Whether a part of its bytes is no record.
+    package var isDamaged: Bool {
+        problems.contains { problem in
+            switch problem {
+            case .malformedRecord, .truncated: true
+            case .duplicate, .reservedID, .unreadable, .tooManyObjects: false
+            }
+        }
+    }
+
+    /// Whether objects may be there that are not listed, because a part of the listing could not be read.
+    package var mayHideObjects: Bool {
+        problems.contains { problem in
+            switch problem {
+            case .malformedRecord, .truncated, .unreadable, .tooManyObjects: true
+            case .duplicate, .reservedID: false
+            }
+        }
+    }
+
     /// Decodes `bytes`; any input gives a listing, with everything doubtful in ``problems``.
     package init(wire bytes: [UInt8]) {
         var offset = 0

@@ -8,6 +8,8 @@ extension ObjectTransferClient {
             var listing = try await readDirectory(via: channel)
             // It may have grown between the reads of its size and of its bytes.
             if listing.isTruncated { listing = try await readDirectory(via: channel) }
+            // A record that cannot be read hides all that follow it; the objects themselves are not in doubt.
+            if listing.isDamaged, let stepped = try await steppedInstead() { listing = stepped }
             return try await completed(listing)
         } catch {
             switch error.code {
@@ -16,6 +18,16 @@ extension ObjectTransferClient {
             default:
                 throw error
             }
+        }
+    }
+
+    /// What stepping tells; nil when the server does not step.
+    private func steppedInstead() async throws(ObjectTransferError) -> DirectoryListing? {
+        do throws(ObjectTransferError) {
+            return try await step()
+        } catch {
+            guard !error.endsLink else { throw error }
+            return nil
         }
     }
 

@@ -94,7 +94,8 @@ package struct CaptureCatalog: Sendable, Hashable {
     private let storageGeneration: UInt32
 
     /// Sorts a listing. `manifests` has a reading for each manifest object; `isRecording` tells whether
-    /// unnamed objects may still be named by a manifest to come.
+    /// unnamed objects may still be named by a manifest to come. Unnamed objects are salvaged only where no manifest can
+    /// name them that was not read.
     package init(
         listing: DirectoryListing, manifests: [ObjectID: ManifestReading], serial: String,
         storageGeneration: UInt32, isRecording: Bool
@@ -123,7 +124,7 @@ package struct CaptureCatalog: Sendable, Hashable {
         }
         sealed.sort { ($0.manifest.startedAt, $0.object.id) < ($1.manifest.startedAt, $1.object.id) }
         for (manifest, object) in sealed { add(manifest, from: object, objects: objects) }
-        salvage(listing.objects, isAllowed: !isRecording && !unreadManifests)
+        salvage(listing.objects, isAllowed: !isRecording && !unreadManifests && !listing.mayHideObjects)
     }
 
     private mutating func add(

@@ -52,6 +52,9 @@ package struct LinkWorkMachine: Sendable {
     /// What is not as it should be; to be shown once.
     package private(set) var problems: [String] = []
 
+    /// Whether a file or a part of the listing was left out, for whatever reason.
+    private var isSomethingLeft = false
+
     private let policy: DeletePolicy
     private let isIntroduction: Bool
     private var ledger = FailureLedger()
@@ -84,6 +87,9 @@ package struct LinkWorkMachine: Sendable {
 
     /// The identity, once it was read.
     package var recorder: RecorderIdentity? { identity }
+
+    /// Whether everything that the recorder has was understood and is held, once the work is finished.
+    package var isWhole: Bool { catalog?.isComplete == true && !isSomethingLeft }
 
     /// The generation of the recorder's storage, once its status was read.
     package var storageGeneration: UInt32? { status?.storageGeneration }
@@ -161,6 +167,7 @@ package struct LinkWorkMachine: Sendable {
             noteFailedPull(of: asset.key)
             return nextWork()
         case .plan, .compare, .release, .announce:
+            isSomethingLeft = true
             problems.append(error.message)
             return nextWork()
         case .finished, .stop: return step
@@ -201,8 +208,11 @@ package struct LinkWorkMachine: Sendable {
             owners[asset.key] = index
             switch plans[asset.key] ?? .refused("the queue has no place for it") {
             case .held: enqueueRelease(asset.object, asset.key)
-            case .refused(let reason): problems.append("object \(asset.key.objectID): \(reason)")
+            case .refused(let reason):
+                isSomethingLeft = true
+                problems.append("object \(asset.key.objectID): \(reason)")
             case .wanted where ledger.isGivenUp(asset.key):
+                isSomethingLeft = true
                 problems.append("object \(asset.key.objectID) failed too often and is left alone")
             case .wanted(let resume): pulls.append((asset, resume))
             }
@@ -241,6 +251,7 @@ package struct LinkWorkMachine: Sendable {
     }
 
     private mutating func noteFailedPull(of key: AssetKey) {
+        isSomethingLeft = true
         guard salvaged.contains(key) else { return }
         salvageFailures += 1
         guard salvageFailures == Self.salvageFailuresPerLink else { return }

@@ -8,6 +8,8 @@ package struct LinkReport: Sendable, Equatable {
     package var pulled = 0
     /// Objects that were deleted on the recorder.
     package var deleted = 0
+    /// Whether everything that the recorder has was understood and is held.
+    package var isWhole = false
     /// The failures so far, to be given to the next link.
     package var ledger: FailureLedger
     /// Why the work ended early; nil when everything was done that could be.
@@ -103,6 +105,7 @@ package actor RecorderSession {
             let outcome = await outcome(of: step, with: client)
             step = machine.handle(outcome, ledger: report.ledger)
             report.recorder = machine.recorder
+            report.isWhole = machine.isWhole
             for problem in machine.problems[problemsShown...] { onEvent(.problem(problem)) }
             problemsShown = machine.problems.count
         }

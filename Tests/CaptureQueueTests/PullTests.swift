@@ -131,13 +131,31 @@ import Testing
         #expect(
             await code { _ = try await queue.append(Sample.bytes(101), to: asset, at: 0) } == .sizeMismatch)
         _ = try await queue.append(Array(Sample.bytes(100).reversed()), to: asset, at: 0)
-        #expect(await code { _ = try await queue.finishPull(asset) } == .digestMismatch)
-        #expect(fixture.exists(capture.sessionID, ".\(asset).part"))
         try await queue.restartPull(asset)
         _ = try await queue.append(Sample.bytes(99), to: asset, at: 0)
         #expect(await code { _ = try await queue.finishPull(asset) } == .sizeMismatch)
         _ = try await queue.append([Sample.bytes(100)[99]], to: asset, at: 99)
         #expect(try await queue.finishPull(asset).isSessionSealed)
+    }
+
+    /// Nobody knows whether the file or its manifest is wrong: both copies are kept, and the session goes on.
+    @Test func bytesThatWereNotAnnouncedAreKeptInBothPlaces() async throws {
+        let fixture = try await QueueFixture()
+        let queue = fixture.queue
+        let capture = try await queue.register(
+            Sample.capture(sizes: [100], sha256: SHA256.digest(of: Sample.bytes(99)).hex))
+        let asset = capture.added[0]
+        _ = try await queue.beginPull(asset)
+        _ = try await queue.append(Sample.bytes(100), to: asset, at: 0)
+        let stored = try await queue.finishPull(asset)
+        #expect(!stored.isAsAnnounced && stored.isSessionSealed)
+        let record = try #require(try await queue.asset(asset))
+        #expect(record.pullState == .stored && record.lastError?.contains("SHA-256") == true)
+        let origin = try #require(Sample.capture().origin)
+        #expect(
+            try await queue.deletableObjects(
+                recorder: origin.serial, storageGeneration: origin.storageGeneration, policy: .afterQueue)
+                == [])
     }
 
     @Test func theReserveIsKeptFree() async throws {

@@ -70,6 +70,24 @@ import Testing
         #expect(!malformed.isComplete)
     }
 
+    /// The manifest that names an object may be among what the listing hides.
+    @Test func aListingThatHidesObjectsForbidsSalvage() {
+        let objects = [object(0x100, audio)]
+        let hiding = CaptureCatalog(
+            listing: DirectoryListing(wire: [5, 0, 1, 2, 3]), manifests: [:], serial: "S",
+            storageGeneration: 7,
+            isRecording: false)
+        #expect(!hiding.isComplete && hiding.captures.isEmpty)
+        var listing = DirectoryListing()
+        for object in objects { _ = listing.addStepped(object) }
+        listing.remove(ObjectID(0x101)!, because: ObjectTransferError(.protocolViolation, "busy"))
+        #expect(listing.mayHideObjects)
+        #expect(
+            CaptureCatalog(
+                listing: listing, manifests: [:], serial: "S", storageGeneration: 7, isRecording: false
+            ).captures.isEmpty)
+    }
+
     @Test func missingAndForeignFiles() {
         let catalog = catalog(
             [object(0x100, audio), object(0x101, sealed), object(0x102, sealed)],

@@ -40,13 +40,16 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
     package var clockSet: Date?
     /// Why the last sync did not end well.
     package var lastError: String?
+    /// When the last sync ended without everything, if it did; what is missing stays on the recorder.
+    package var incompleteSync: Date?
 
     package init(
         id: String, name: String? = nil, model: String? = nil, manufacturer: String? = nil,
         firmware: String? = nil, hardware: String? = nil, address: String? = nil, adapter: String? = nil,
         security: String? = nil, battery: BatteryDocument? = nil, storage: StorageDocument? = nil,
         recording: Bool? = nil, pendingCaptures: Int? = nil, link: LinkDocument, dataPlane: String? = nil,
-        lastSeen: Date? = nil, lastSync: Date? = nil, clockSet: Date? = nil, lastError: String? = nil
+        lastSeen: Date? = nil, lastSync: Date? = nil, clockSet: Date? = nil, lastError: String? = nil,
+        incompleteSync: Date? = nil
     ) {
         self.id = id
         self.name = name
@@ -67,6 +70,7 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
         self.lastSync = lastSync
         self.clockSet = clockSet
         self.lastError = lastError
+        self.incompleteSync = incompleteSync
     }
 }
 

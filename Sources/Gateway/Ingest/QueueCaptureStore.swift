@@ -123,9 +123,11 @@ actor QueueCaptureStore: CaptureStore {
             switch proof {
             case .checksum(let value), .none(let value): value
             }
-        _ = try await storing { queue throws(QueueError) in try await queue.finishPull(id, crc32: crc) }
+        let stored = try await storing { queue throws(QueueError) in
+            try await queue.finishPull(id, crc32: crc)
+        }
         open.remove(id)
-        return .durable
+        return stored.isAsAnnounced ? .durable : .digestMismatch
     }
 
     func custody(of asset: AssetKey) async throws(RecorderError) -> Custody {

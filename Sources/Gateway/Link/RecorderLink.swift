@@ -174,7 +174,7 @@ actor RecorderLink {
         try check(report, hasProgressed: journal.hasProgressed)
         failures.forget()
         let now = context.now()
-        context.board.updateLink(serial) { $0.lastSyncAt = now }
+        context.board.updateLink(serial) { $0.endSync(isWhole: report.isWhole, at: now) }
         if report.pulled + report.deleted > 0 {
             context.log.info(
                 "recorder \(serial): \(report.pulled) files pulled, \(report.deleted) objects deleted there")

@@ -40,14 +40,25 @@ package struct LinkStatus: Sendable {
     package var clockWrittenAt: Date?
     /// When everything on the recorder was last taken care of.
     package var lastSyncAt: Date?
-    /// The last thing that was not as it should be.
+    /// The last thing that was not as it should be, since then.
     package var lastProblem: String?
+    /// When a sync last ended without everything, since then.
+    package var lastShortfallAt: Date?
     package var address: String?
     /// The address of the adapter that it is in reach of.
     package var adapter: String?
 
     package init(since: Date) {
         self.since = since
+    }
+
+    /// A sync came to its end on a link that held.
+    package mutating func endSync(isWhole: Bool, at now: Date) {
+        guard isWhole else {
+            lastShortfallAt = now
+            return
+        }
+        (lastSyncAt, lastProblem, lastShortfallAt) = (now, nil, nil)
     }
 }
 

@@ -17,7 +17,7 @@ extension RecorderDocument {
             pendingCaptures: Self.pendingCaptures(record, link), link: LinkDocument(link),
             dataPlane: link?.dataPlane,
             lastSeen: record.lastSeenAt, lastSync: link?.lastSyncAt, clockSet: link?.clockWrittenAt,
-            lastError: link?.lastProblem)
+            lastError: link?.lastProblem, incompleteSync: link?.lastShortfallAt)
     }
 
     /// What the recorder said that it has, unless all of it was taken care of since.

@@ -119,6 +119,14 @@ enum Health {
                     code: "recorder_needs_user", severity: "error", text: "\(name): \(reason)",
                     hint: "celestiad pair --device \(recorder.id) --repair"))
         }
+        if recorder.incompleteSync != nil {
+            items.append(
+                HealthItem(
+                    code: "recorder_incomplete", severity: "warning",
+                    text:
+                        "\(name): not everything could be pulled: \(recorder.lastError ?? "a file was left out")",
+                    hint: "what is missing stays on the recorder; celestiad sync \(recorder.id) tries again"))
+        }
         if let battery = recorder.battery, battery.percent <= lowBatteryPercent {
             items.append(
                 HealthItem(

@@ -76,6 +76,12 @@ struct SyncOutcome {
         for one in status.recorders where recorder == nil || one.id == recorder {
             let name = Text.clean(one.name ?? one.id)
             if let synced = one.lastSync, synced >= start, (one.pendingCaptures ?? 0) == 0 { continue }
+            if let short = one.incompleteSync, short >= start {
+                remarks.append(
+                    "\(name): not everything could be pulled: \(Text.clean(one.lastError ?? "a file was left out"))"
+                )
+                continue
+            }
             switch one.link.state {
             case "absent": remarks.append("\(name) is not in reach")
             case "backing_off": remarks.append("\(name): \(Text.clean(one.link.reason ?? "the link failed"))")

@@ -46,7 +46,7 @@ package struct UploadEnd: Sendable, Equatable {
             case .illegalTransition, .notFound: .stopped
             case .storageSuspect, .closed, .corrupt, .notWritable, .foreignSchema, .database: .broken(error)
             case .alreadyInUse, .diskFull, .lowSpace, .io, .invalidInput, .intentPending, .offsetMismatch,
-                .sizeMismatch, .digestMismatch:
+                .sizeMismatch:
                 .retry(after: .seconds(60))
             }
         self.init(kind, error.description, asset: asset)

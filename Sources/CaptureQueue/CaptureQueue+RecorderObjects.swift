@@ -39,20 +39,26 @@ extension CaptureQueue {
         let isAfterUpload = policy == .afterUpload
         let assets = try database.all(
             RecorderQueries.deletableAssets, serial, storageGeneration, isAfterUpload, limit
-        ) { row throws(QueueError) in
-            DeletableObject(
-                subject: .asset(try row.assetID()), objectID: try row.text(),
-                fingerprint: try row.textOrNil(),
-                byteSize: try row.int64(), isInDoubt: try row.text() == "deleting")
-        }
+        ) { row throws(QueueError) in try DeletableObject(asset: &row) }
         let manifests = try database.all(
             RecorderQueries.deletableManifests, serial, storageGeneration, isAfterUpload, limit
-        ) { row throws(QueueError) in
-            DeletableObject(
-                subject: .manifest(try row.sessionID()), objectID: try row.text(),
-                fingerprint: try row.textOrNil(), byteSize: nil, isInDoubt: try row.text() == "deleting")
-        }
+        ) { row throws(QueueError) in try DeletableObject(manifest: &row) }
         return assets + manifests
+    }
+
+    /// One object of this recorder and generation, if the policy allows to delete it.
+    package func deletableObject(
+        _ objectID: String, recorder serial: String, storageGeneration: UInt32, policy: RecorderDeletePolicy
+    ) throws(QueueError) -> DeletableObject? {
+        guard policy != .never else { return nil }
+        let isAfterUpload = policy == .afterUpload
+        let asset = try database.first(
+            RecorderQueries.deletableAsset, serial, storageGeneration, isAfterUpload, objectID
+        ) { row throws(QueueError) in try DeletableObject(asset: &row) }
+        if let asset { return asset }
+        return try database.first(
+            RecorderQueries.deletableManifest, serial, storageGeneration, isAfterUpload, objectID
+        ) { row throws(QueueError) in try DeletableObject(manifest: &row) }
     }
 
     /// Writes down that a delete is about to be sent.
@@ -100,25 +106,46 @@ extension CaptureQueue {
     }
 }
 
+extension DeletableObject {
+    fileprivate init(asset row: inout RowReader) throws(QueueError) {
+        subject = .asset(try row.assetID())
+        objectID = try row.text()
+        fingerprint = try row.textOrNil()
+        byteSize = try row.int64()
+        isInDoubt = try row.text() == "deleting"
+    }
+
+    fileprivate init(manifest row: inout RowReader) throws(QueueError) {
+        subject = .manifest(try row.sessionID())
+        objectID = try row.text()
+        fingerprint = try row.textOrNil()
+        byteSize = nil
+        isInDoubt = try row.text() == "deleting"
+    }
+}
+
 enum RecorderQueries {
-    static let deletableAssets = """
+    static let deletableAssets = assets + " ORDER BY a.session_seq, a.ordinal LIMIT ?4"
+    static let deletableAsset = assets + " AND a.source_key = ?4"
+    static let deletableManifests = manifests + " ORDER BY s.seq LIMIT ?4"
+    static let deletableManifest = manifests + " AND s.manifest_object_id = ?4"
+
+    private static let assets = """
         SELECT a.id, a.source_key, a.fingerprint, a.byte_size, a.recorder_state
         FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
         WHERE a.recorder_serial = ?1 AND a.storage_generation = ?2
             AND a.recorder_state IN ('present', 'deleting') AND a.pull_state IN ('stored', 'released')
             AND (a.announced_sha256 IS NULL OR a.announced_sha256 = a.sha256)
             AND (NOT ?3 OR a.upload_state = 'uploaded' OR (a.exclusion = 'empty' AND s.state = 'imported'))
-        ORDER BY a.session_seq, a.ordinal LIMIT ?4
         """
     /// A manifest goes last: none of its files may be on the recorder or wanted any more.
-    static let deletableManifests = """
+    private static let manifests = """
         SELECT s.id, s.manifest_object_id, s.manifest_fingerprint, s.manifest_state FROM sessions AS s
         WHERE s.recorder_serial = ?1 AND s.storage_generation = ?2
             AND s.manifest_state IN ('present', 'deleting') AND s.state <> 'draft'
             AND (NOT ?3 OR s.state = 'imported')
             AND NOT EXISTS (SELECT 1 FROM assets AS a WHERE a.session_seq = s.seq
                 AND (a.recorder_state IN ('present', 'deleting') OR a.pull_state = 'wanted'))
-        ORDER BY s.seq LIMIT ?4
         """
     static let knownAssets =
         "SELECT source_key FROM assets WHERE recorder_serial = ? AND storage_generation = ?"

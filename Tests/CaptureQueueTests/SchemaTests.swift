@@ -128,6 +128,7 @@ import Testing
     @Test(arguments: [
         UploadQueries.ready, UploadQueries.due, UploadQueries.nextTime, UploadQueries.pending,
         UploadQueries.uploads, RecorderQueries.deletableAssets, RecorderQueries.deletableManifests,
+        RecorderQueries.deletableAsset, RecorderQueries.deletableManifest,
         RecorderQueries.knownAssets, RecorderQueries.knownManifests, PullQueries.wanted,
         "SELECT seq FROM sessions WHERE seq < ?1 AND \(CaptureQueue.condition(.state(.imported))) ORDER BY seq DESC",
         "SELECT seq FROM sessions WHERE release_at <= ? AND state = 'imported' LIMIT 9",

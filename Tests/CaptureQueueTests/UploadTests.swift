@@ -296,9 +296,17 @@ import Testing
         let fixture = try await QueueFixture()
         let queue = fixture.queue
         func deletable(_ policy: RecorderDeletePolicy) async throws -> [DeletableObject.Subject] {
-            try await queue.deletableObjects(
-                recorder: Sample.serial, storageGeneration: Sample.generation, policy: policy
-            ).map(\.subject)
+            let objects = try await queue.deletableObjects(
+                recorder: Sample.serial, storageGeneration: Sample.generation, policy: policy)
+            // Asked for one by one, they are the same.
+            let known = try await queue.knownObjects(
+                recorder: Sample.serial, storageGeneration: Sample.generation)
+            for id in known {
+                let one = try await queue.deletableObject(
+                    id, recorder: Sample.serial, storageGeneration: Sample.generation, policy: policy)
+                #expect(one == objects.first { $0.objectID == id })
+            }
+            return objects.map(\.subject)
         }
         let session = try await fixture.stored()
         let asset = try #require(try await queue.session(session)?.assets.first?.id)

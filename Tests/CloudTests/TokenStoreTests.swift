@@ -330,6 +330,36 @@ import Testing
         #expect(try await api.tokens.state() == .loggedOut)
     }
 
+    /// A stop waits for a rotation that is under way, unless it has to hurry.
+    @Test(.timeLimit(.minutes(1))) func aRefreshUnderWayIsWaitedFor() async throws {
+        let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+        let (answers, answer) = AsyncStream.makeStream(of: Void.self)
+        let transport = FakeTransport { request, _ in
+            switch request.url.target {
+            case "/v1/auth/login": return .success(.grant(1))
+            case "/v1/auth/refresh":
+                ask.yield()
+                for await _ in answers { break }
+                return .success(.grant(2))
+            default: return .success(request.bearer == Secret("t2") ? .quota : .unauthorized)
+            }
+        }
+        let api = try api(transport)
+        await api.tokens.settle()
+        try await api.logIn(identifier: "ada", password: Secret("countess"))
+        let call = Task { try await api.quota() }
+        for await _ in asked { break }
+        call.cancel()
+        let hurried = Task { await api.tokens.settle() }
+        hurried.cancel()
+        await hurried.value
+        #expect(stored()?.token == Secret("t1"))
+        let settled = Task { await api.tokens.settle() }
+        answer.yield()
+        await settled.value
+        #expect(stored()?.token == Secret("t2"))
+    }
+
     @Test func statesAreToldAsTheyChange() async throws {
         let api = try api(rotating())
         var states = await api.tokens.states().makeAsyncIterator()

@@ -151,14 +151,12 @@ actor QueueCaptureStore: CaptureStore {
         for (policy, custody) in [
             (RecorderDeletePolicy.afterUpload, Custody.uploaded), (.afterQueue, .queued),
         ] {
-            let objects = try await storing { queue throws(QueueError) in
-                try await queue.deletableObjects(
-                    recorder: asset.serial, storageGeneration: asset.storageGeneration, policy: policy,
-                    limit: DirectoryListing.maximumObjects)
+            let object = try await storing { queue throws(QueueError) in
+                try await queue.deletableObject(
+                    asset.objectID.description, recorder: asset.serial,
+                    storageGeneration: asset.storageGeneration, policy: policy)
             }
-            guard let object = objects.first(where: { $0.objectID == asset.objectID.description }) else {
-                continue
-            }
+            guard let object else { continue }
             if case .manifest(let session) = object.subject { manifests[asset.objectID] = session }
             return (object.subject, custody)
         }

@@ -72,20 +72,13 @@ import Testing
 
     /// The manifest that names an object may be among what the listing hides.
     @Test func aListingThatHidesObjectsForbidsSalvage() {
-        let objects = [object(0x100, audio)]
-        let hiding = CaptureCatalog(
-            listing: DirectoryListing(wire: [5, 0, 1, 2, 3]), manifests: [:], serial: "S",
-            storageGeneration: 7,
-            isRecording: false)
-        #expect(!hiding.isComplete && hiding.captures.isEmpty)
-        var listing = DirectoryListing()
-        for object in objects { _ = listing.addStepped(object) }
-        listing.remove(ObjectID(0x101)!, because: ObjectTransferError(.protocolViolation, "busy"))
-        #expect(listing.mayHideObjects)
-        #expect(
-            CaptureCatalog(
-                listing: listing, manifests: [:], serial: "S", storageGeneration: 7, isRecording: false
-            ).captures.isEmpty)
+        let whole = object(0x100, audio).directoryRecord
+        for damage: [UInt8] in [[], [200, 0, 1, 2], [14, 0] + Array(repeating: 0xFF, count: 12)] {
+            let catalog = CaptureCatalog(
+                listing: DirectoryListing(wire: whole + damage), manifests: [:], serial: "S",
+                storageGeneration: 7, isRecording: false)
+            #expect(catalog.captures.isEmpty == !damage.isEmpty)
+        }
     }
 
     @Test func missingAndForeignFiles() {

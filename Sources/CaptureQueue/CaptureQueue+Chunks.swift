@@ -77,11 +77,12 @@ extension CaptureQueue {
         }
     }
 
-    /// How many uploads were opened for an asset since a time; a second init may cost quota (C-60).
+    /// How many uploads were opened for an asset since a time; a second init may cost quota (C-60). What seems to have
+    /// been opened after now was so before the clock was set back, and counts as long ago.
     package func uploadStarts(_ id: AssetID, since: Date) throws(QueueError) -> Int {
         let count = try database.number(
             "SELECT count(*) FROM upload_starts WHERE asset_seq = (SELECT seq FROM assets WHERE id = ?)"
-                + " AND started_at >= ?", id, since)
+                + " AND started_at BETWEEN ? AND ?", id, since, now)
         return Int(clamping: count ?? 0)
     }
 

@@ -1,7 +1,8 @@
 package import FoundationEssentials
 
 extension CaptureQueue {
-    /// Stores a failed attempt: `failed_retryable`, to be taken up again at `nextTry`. Identities and
+    /// Stores a failed attempt: `failed_retryable`, to be taken up again at `nextTry`, at the latest after the
+    /// configuration's `longestWait`. Identities and
     /// idempotency keys stay as they are. Throws `illegalTransition` when the session was cancelled or held
     /// as failed meanwhile.
     package func fail(
@@ -9,6 +10,7 @@ extension CaptureQueue {
     ) throws(QueueError) {
         let session = try requireSession(id)
         let text = Self.bounded(message)
+        let nextTry = min(nextTry, horizon)
         try change { database throws(QueueError) in
             try transition(session.sequence, .failedRetryably)
             try database.run(
@@ -41,6 +43,7 @@ extension CaptureQueue {
     ) throws(QueueError) {
         let session = try requireSession(id)
         let now = now
+        let until = until.map { min($0, horizon) }
         try change { database throws(QueueError) in
             try transition(session.sequence, .held)
             try database.run(
@@ -92,6 +95,7 @@ extension CaptureQueue {
         _ reason: HoldReason, host: String = "", detail: String? = nil, until: Date? = nil
     ) throws(QueueError) {
         let now = now
+        let until = until.map { min($0, horizon) }
         try change { database throws(QueueError) in
             try database.run(
                 """

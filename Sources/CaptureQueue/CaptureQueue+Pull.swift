@@ -252,8 +252,7 @@ extension CaptureQueue {
             configuration.reservedBytes, space.total / 100 * min(100, configuration.reservedPercent))
         guard space.free - bytes >= reserve else {
             throw QueueError(
-                .lowSpace,
-                "\(bytes) bytes do not fit: \(space.free) are free and \(reserve) of them are kept in reserve",
+                .lowSpace, space.refusal(of: bytes, reserve: reserve),
                 hint: "free some space; the recorder keeps the file")
         }
     }

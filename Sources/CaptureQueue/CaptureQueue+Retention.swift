@@ -4,6 +4,7 @@ extension CaptureQueue {
     /// Removes the bytes of imported sessions whose time of keeping is over; the records stay. Every receipt
     /// was stored before: a crash in between leaves files that the next start removes.
     package func releaseDueBytes() throws(QueueError) {
+        try boundReleases()
         let due = try database.all(
             "SELECT seq, id FROM sessions WHERE release_at <= ? AND state = 'imported' LIMIT 1000", now
         ) { row throws(QueueError) in (try row.int64(), try row.sessionID()) }

@@ -4,6 +4,7 @@ extension CaptureQueue {
     /// The sessions that may be sent to `host` now: by priority, then in order of arrival. Leaves out what is
     /// held, scheduled for later or in hand already; empty while the whole queue is held for this host.
     package func nextUploads(host: String, limit: Int = 16) throws(QueueError) -> [SessionRecord] {
+        try boundSchedules(host: host)
         try endExpiredHolds()
         let isHeld = try database.number(
             "SELECT 1 FROM queue_holds WHERE host IN (?, '') AND reason <> 'low_disk' LIMIT 1", host)
@@ -22,6 +23,7 @@ extension CaptureQueue {
 
     /// When the next scheduled session or the end of a hold comes up; nil when nothing is scheduled.
     package func nextUploadTime(host: String) throws(QueueError) -> Date? {
+        try boundSchedules(host: host)
         let times = [
             try database.number(UploadQueries.nextTime, host),
             try database.number("SELECT min(until) FROM holds WHERE until IS NOT NULL"),

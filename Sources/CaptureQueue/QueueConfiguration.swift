@@ -13,6 +13,24 @@ package struct FreeSpace: Sendable, Equatable {
         self.total = total
     }
 
+    /// Why so many bytes are not taken, with what is missing.
+    func refusal(of bytes: Int64, reserve: Int64) -> String {
+        let missing = bytes.addingReportingOverflow(reserve).partialValue - free
+        return
+            "\(Self.words(bytes)) do not fit: \(Self.words(free)) are free and \(Self.words(reserve)) are to stay "
+            + "free, so \(Self.words(max(0, missing))) are missing"
+    }
+
+    /// Bytes as people read them.
+    static func words(_ bytes: Int64) -> String {
+        var (scale, unit): (Int64, String) = (1, "bytes")
+        for next in ["KiB", "MiB", "GiB", "TiB"] where bytes / 1024 >= scale {
+            (scale, unit) = (scale * 1024, next)
+        }
+        let tenth = bytes % scale * 10 / scale
+        return scale == 1 || tenth == 0 ? "\(bytes / scale) \(unit)" : "\(bytes / scale).\(tenth) \(unit)"
+    }
+
     /// What the system says about the file system of an open file; nil when it cannot tell.
     package static func measure(_ descriptor: Int32) -> FreeSpace? {
         var buffer = statvfs()
@@ -35,6 +53,8 @@ package struct QueueConfiguration: Sendable {
     /// Free space that a pull never touches: the larger of both.
     package var reservedBytes: Int64 = 512 << 20
     package var reservedPercent: Int64 = 5
+    /// No attempt and no end of a hold is ever put off for longer.
+    package var longestWait: Duration = .seconds(2 * 60 * 60)
     /// How long the bytes stay after the cloud's receipt is stored.
     package var keepAfterUpload: Duration = .zero
     /// Whether the whole database is checked at every start, not only after an unclean stop.

@@ -99,7 +99,11 @@ package struct BlueZError: Error, Sendable, Hashable, CustomStringConvertible {
     static let cancelled = BlueZError(.cancelled, "cancelled")
 
     static func timedOut(_ what: String, _ duration: Duration) -> BlueZError {
-        BlueZError(.timedOut, "\(what) did not happen within \(duration)")
+        let time =
+            duration < .seconds(1)
+            ? "\(duration.components.attoseconds / 1_000_000_000_000_000) ms"
+            : "\(duration.components.seconds) s"
+        return BlueZError(.timedOut, "\(what) did not happen within \(time)")
     }
 }
 
@@ -116,7 +120,8 @@ extension BlueZError {
 
     /// The meaning of an error that a call to BlueZ ended with.
     init(_ error: DBusError) {
-        self.init(Self.code(of: error), name: error.name, error.message)
+        let refusal = ATTError(parsing: error.message).map { "the device refused: \($0)" }
+        self.init(Self.code(of: error), name: error.name, refusal ?? error.message)
     }
 
     private static func code(of error: DBusError) -> Code {

@@ -9,6 +9,32 @@ package enum CallKind: String, Sendable, CaseIterable {
     case uploadAsset, initUpload, uploadChunk, completeUpload, downloadAsset
     case quota, triggerSync
 
+    /// What it is for, in words for a user.
+    package var title: String {
+        switch self {
+        case .health: "asking whether the cloud is there"
+        case .register: "making an account"
+        case .login: "logging in"
+        case .refresh: "renewing the login"
+        case .logout: "logging out"
+        case .getProfile: "reading the profile"
+        case .updateProfile: "changing the profile"
+        case .changePassword: "changing the password"
+        case .bindDevice: "adding a recorder to the account"
+        case .updateDevice: "telling the account about a recorder"
+        case .unbindDevice: "removing a recorder from the account"
+        case .listSessions: "asking what the cloud has"
+        case .upsertSession: "sending what a session is"
+        case .uploadAsset: "sending a file"
+        case .initUpload: "beginning to send a file in parts"
+        case .uploadChunk: "sending a part of a file"
+        case .completeUpload: "asking the cloud to join the parts of a file"
+        case .downloadAsset: "reading a file"
+        case .quota: "asking for free storage"
+        case .triggerSync: "telling the cloud that all is there"
+        }
+    }
+
     /// Whether it carries the access token. An expired one on the others might be refused (C-7).
     package var needsToken: Bool {
         switch self {

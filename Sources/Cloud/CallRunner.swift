@@ -50,7 +50,7 @@ final class CallRunner: Sendable {
         } catch {
             if error.code != .cancelled { isSuspicious.store(true, ordering: .relaxed) }
             throw CloudError(
-                .transport, error.message,
+                .transport, error.explanation(host: request.url.authority),
                 outcome: .of(CallResult(call: call.kind, transport: HTTPFailure(error))),
                 call: call.kind, hint: error.hint, status: error.status, transport: error.code)
         }
@@ -85,33 +85,15 @@ final class CallRunner: Sendable {
         if outcome == .success {
             if let value = value ?? call.read(envelope ?? Envelope.none, response) { return value }
         }
-        throw Self.error(response, call.kind, envelope, outcome)
+        let answer = RefusedAnswer(
+            host: call.request.url.authority, status: response.status, type: response.mediaType,
+            retryAfter: response.retryAfter, envelope: envelope)
+        throw answer.error(call.kind, outcome)
     }
 
     /// Whether the type is one in which errors and portals come rather than an asset.
     private static func isText(_ type: String?) -> Bool {
         type == "text/html" || type == "application/json"
-    }
-
-    private static func error(
-        _ response: HTTPResponse, _ call: CallKind, _ envelope: Envelope?, _ outcome: Outcome
-    ) -> CloudError {
-        var hint: String?
-        if case .hold(let reason) = outcome { hint = reason.hint }
-        if let envelope, !(200...299).contains(response.status) || !envelope.isSuccess {
-            let message = envelope.message.isEmpty ? "the server refused without a reason" : envelope.message
-            return CloudError(
-                .refused, message, outcome: outcome, call: call, hint: hint, status: response.status,
-                envelopeCode: envelope.code)
-        }
-        let isError = response.status >= 300
-        let type = response.mediaType.map { " of type \(Envelope.clean($0))" } ?? ""
-        return CloudError(
-            isError ? .refused : .malformed,
-            isError
-                ? "the server refused with a body\(type) that is not the API's"
-                : "the server's answer is not what the API promises",
-            outcome: outcome, call: call, hint: hint, status: response.status, envelopeCode: envelope?.code)
     }
 }
 

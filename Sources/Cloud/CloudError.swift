@@ -52,8 +52,7 @@ package struct CloudError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     package var description: String {
-        let prefix = call.map { "\($0.rawValue): " } ?? ""
-        return prefix + message + (status.map { " (HTTP \($0))" } ?? "")
+        call.map { "\($0.title): \(message)" } ?? message
     }
 
     static func invalid(_ message: String, call: CallKind? = nil, hint: String? = nil) -> CloudError {

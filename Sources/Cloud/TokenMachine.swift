@@ -73,6 +73,8 @@ struct TokenMachine {
 
     private(set) var credentials: Credentials?
     private(set) var reason: AuthReason?
+    /// The address that the stored login is for, where that is another one.
+    private(set) var foreignBase: String?
     private var lastGeneration: UInt64 = 0
     private var refusals = 0
 
@@ -98,6 +100,7 @@ struct TokenMachine {
             lastGeneration = max(lastGeneration, found.generation)
             if found.base != base {
                 reason = .otherHost
+                foreignBase = found.base
             } else if found.machine != machine {
                 reason = .otherMachine
             } else {

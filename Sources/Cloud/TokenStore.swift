@@ -59,6 +59,9 @@ package actor TokenStore {
         return tokens.state
     }
 
+    /// With `otherHost`: the address that the stored login is for.
+    package func loginAddress() -> String? { tokens.foreignBase }
+
     /// The state now and after every change; a slow reader misses all but the latest.
     package func states() -> AsyncStream<TokenState> {
         let (stream, continuation) = AsyncStream.makeStream(

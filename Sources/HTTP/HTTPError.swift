@@ -72,17 +72,6 @@ package struct HTTPError: Error, Sendable, Equatable, CustomStringConvertible {
         self.status = status
     }
 
-    /// What an operator can do about it.
-    package var hint: String? {
-        switch code {
-        case .tlsNotYetValid: "check the system clock: time synchronisation may not have finished"
-        case .tlsUntrusted: "check the CA file and the pinned key, and who answers at this address"
-        case .resolve: "check DNS and the network connection"
-        case .notHTTP: "check the configured address and port"
-        default: nil
-        }
-    }
-
     /// Whether repeating the very same request cannot help.
     package var isPermanent: Bool {
         code == .invalidRequest || code == .source

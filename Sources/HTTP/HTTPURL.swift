@@ -43,10 +43,13 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Scheme, host and port: what a credential is bound to.
-    package var origin: String {
+    package var origin: String { "\(scheme.rawValue)://\(authority)" }
+
+    /// Host and, unless it is the scheme's own, port: how people are told who it is.
+    package var authority: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         let isDefault = port == (scheme == .https ? 443 : 80)
-        return "\(scheme.rawValue)://\(name)\(isDefault ? "" : ":\(port)")"
+        return "\(name)\(isDefault ? "" : ":\(port)")"
     }
 
     package var description: String { origin + target }

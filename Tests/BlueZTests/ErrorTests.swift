@@ -47,8 +47,22 @@ import Testing
     func bluezErrorsAreUnderstood(name: String, text: String, code: BlueZError.Code) {
         let error = BlueZError(DBusError.remote("org.bluez.Error." + name, text))
         #expect(error.code == code)
-        #expect(error.message == text)
+        #expect(error.message == ATTError(parsing: text).map { "the device refused: \($0)" } ?? text)
         #expect(error.name == "org.bluez.Error." + name)
+    }
+
+    @Test func attributeErrorsAreSaidInWords() {
+        let error = BlueZError(
+            DBusError.remote("org.bluez.Error.Failed", "Operation failed with ATT error: 0x80"))
+        #expect(error.message == "the device refused: an error of the service's own, ATT error 0x80")
+        let words = (0...255).map { ATTError(UInt8($0)).description }
+        #expect(Set(words).count == 256)
+        #expect(ATTError(0x05).description == "the link is not authenticated, ATT error 0x05")
+    }
+
+    @Test func timesAreSaidInSeconds() {
+        #expect(BlueZError.timedOut("it", .seconds(30)).message == "it did not happen within 30 s")
+        #expect(BlueZError.timedOut("it", .milliseconds(5)).message == "it did not happen within 5 ms")
     }
 
     @Test(arguments: [

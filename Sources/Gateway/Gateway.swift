@@ -68,6 +68,9 @@ package actor Gateway {
         _ configuration: Configuration, log: Log, now: @escaping @Sendable () -> Date = { Date() }
     ) async throws(GatewayError) -> Gateway {
         let base = try apiBase(configuration)
+        if try StateDirectory.prepare(configuration.stateDirectory) {
+            log.warning("the state directory was open to other users; only celestiad may look into it now")
+        }
         let loop = try startLoop("events")
         let disk = try startLoop("disk")
         let queue = try await openQueue(configuration, disk, log, now)

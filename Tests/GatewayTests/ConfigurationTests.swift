@@ -59,6 +59,18 @@ import Testing
         ("[Upload]\nParallel=0", ":2", "1 to 4"),
         ("[General]\nLogLevel=loud", ":2", "debug"),
         ("[Wibble]\nWobble=1", ":2", "The keys are"),
+        ("[Cloud]\nURL=http://example.com/api", ":2", "http only to this machine"),
+        ("[Cloud]\nURL=https://ada:countess@example.com/", ":2", "an https URL"),
+        ("[Cloud]\nURL=https://x/v1?a=b", ":2", "an https URL"),
+        ("[Cloud]\nCAFile=/nope", ":2", "certificates in PEM form"),
+        ("[Cloud]\nCAFile=/dev/null", ":2", "certificates in PEM form"),
+        ("[Cloud]\nCAFile=relative", ":2", "absolute path"),
+        ("[Cloud]\nPinnedPublicKey=sha256//abc", ":2", "BASE64"),
+        ("[Cloud]\nPinnedPublicKey=\(goodPin);", ":2", "BASE64"),
+        ("[Bluetooth]\nAdapter=a:b:c:d:e:f", ":2", "00:1A:7D:DA:71:13"),
+        ("[Recorder]\nSyncInterval=0", ":2", "from 1s to 30d"),
+        ("[Queue]\nReservedMiB=-1", ":2", "from 0 to 1073741824"),
+        ("[Upload]\nParallel=1\n[Upload]\nParallel=1", ":4", "Remove one of the two lines"),
     ])
     func whatIsNotUnderstoodIsNamedWithItsPlaceAndWhatIsAllowed(text: String, place: String, allowed: String)
     {
@@ -70,6 +82,34 @@ import Testing
                 && error?.message.contains("/etc/celestiad/celestiad.conf\(place)") == true
                 && error?.hint?.contains(allowed) == true
         }
+    }
+
+    private static let goodPin = "sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+
+    @Test func goodValuesAreTaken() throws {
+        let text =
+            "\u{FEFF}[Cloud]\nPinnedPublicKey=\(Self.goodPin);\(Self.goodPin)\nURL=http://127.0.0.1:8080/v1"
+        #expect(try load(text).cloudPinnedKey == "\(Self.goodPin);\(Self.goodPin)")
+    }
+
+    @Test func aPasswordInAnAddressIsNotShown() {
+        #expect {
+            try load("[Cloud]\nURL=https://ada:countess@example.com/")
+        } throws: { error in
+            let text = "\(error)"
+            return text.contains("…@example.com/") && !text.contains("countess") && !text.contains("ada")
+        }
+    }
+
+    @Test func aVariableThatIsMisspeltIsNotOverlooked() throws {
+        #expect {
+            try load(nil, ["CELESTIAD_CLOUD_ULR": "https://x/"])
+        } throws: { error in
+            let error = error as? GatewayError
+            return error?.message.contains("CELESTIAD_CLOUD_ULR") == true
+                && error?.hint == "Did you mean CELESTIAD_CLOUD_URL?"
+        }
+        _ = try load(nil, ["CELESTIAD_PROGRESS_INTERVAL": "1", "CELESTIADX": "y", "PATH": "/"])
     }
 
     @Test func aNamedFileMustExist() {

@@ -59,6 +59,7 @@ extension Configuration {
     }
 
     mutating func apply(file: String, text: String) throws(GatewayError) {
+        var lines: [String: Int] = [:]
         for entry in try INIFile.parse(text, name: file) {
             let place = "\(file):\(entry.line)"
             guard
@@ -66,11 +67,34 @@ extension Configuration {
                     $0.section == entry.section && $0.name == entry.key
                 })
             else { throw ConfigurationKey.unknown(entry, at: place) }
+            if let first = lines.updateValue(entry.line, forKey: "[\(key.section)] \(key.name)") {
+                throw GatewayError(
+                    .configuration,
+                    "\(place): [\(key.section)] \(key.name) is set again; line \(first) sets it already",
+                    hint: "Remove one of the two lines.")
+            }
             try key.set(entry.value, in: &self, at: place)
         }
     }
 
+    /// Variables of ours that are no keys: where the file is, and what only the command line reads.
+    private static let otherVariables = [
+        "CELESTIAD_CONFIG", "CELESTIAD_PROGRESS_INTERVAL", "CELESTIAD_FAILPOINT",
+    ]
+
+    private static func checkNames(_ environment: [String: String]) throws(GatewayError) {
+        let known = ConfigurationKey.all.map(\.variable) + otherVariables
+        for name in environment.keys.sorted() where name.hasPrefix("CELESTIAD_") && !known.contains(name) {
+            let nearest = Suggestion.nearest(to: name, among: known)
+            throw GatewayError(
+                .configuration, "there is no environment variable \(Terminal.printable(name))",
+                hint: nearest.map { "Did you mean \($0)?" }
+                    ?? "docs/configuration.md lists those that there are.")
+        }
+    }
+
     mutating func apply(environment: [String: String]) throws(GatewayError) {
+        try Self.checkNames(environment)
         for key in ConfigurationKey.all {
             guard let value = environment[key.variable] else { continue }
             try key.set(value, in: &self, at: "the environment variable \(key.variable)")

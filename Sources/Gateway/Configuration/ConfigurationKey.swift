@@ -1,3 +1,4 @@
+import BlueZ
 import Recorder
 
 /// One key of the configuration: where it stands, what it takes and what it means. The one source for reading,
@@ -14,13 +15,38 @@ package struct ConfigurationKey: Sendable {
     package let standard: String
     /// Returns false when the value is not of what is allowed.
     private let assign: @Sendable (inout Configuration, String) -> Bool
+    /// What is wrong with a value beyond that, in words; nil: nothing.
+    private let check: @Sendable (String) -> String?
+
+    init(
+        section: String, name: String, variable: String, allowed: String, documentation: String,
+        standard: String, check: @escaping @Sendable (String) -> String? = { _ in nil },
+        assign: @escaping @Sendable (inout Configuration, String) -> Bool
+    ) {
+        self.section = section
+        self.name = name
+        self.variable = variable
+        self.allowed = allowed
+        self.documentation = documentation
+        self.standard = standard
+        self.assign = assign
+        self.check = check
+    }
 
     func set(_ value: String, in configuration: inout Configuration, at place: String) throws(GatewayError) {
-        guard assign(&configuration, value) else {
-            throw GatewayError(
-                .configuration, "\(place): \(name)=\(Terminal.printable(value)) is not usable",
-                hint: "It takes \(allowed).")
-        }
+        let isAllowed = assign(&configuration, value)
+        let problem = check(value)
+        guard !isAllowed || problem != nil else { return }
+        let reason = problem.map { ": \($0)" } ?? ""
+        throw GatewayError(
+            .configuration, "\(place): \(name)=\(Self.shown(value)) is not usable\(reason)",
+            hint: "It takes \(allowed).")
+    }
+
+    /// The value without a password that may stand before an @.
+    private static func shown(_ value: String) -> String {
+        guard let at = value.lastIndex(of: "@") else { return Terminal.printable(value) }
+        return Terminal.printable("…" + value[at...])
     }
 
     static func unknown(_ entry: INIFile.Entry, at place: String) -> GatewayError {
@@ -63,26 +89,28 @@ package struct ConfigurationKey: Sendable {
             section: "Cloud", name: "URL", variable: "CELESTIAD_CLOUD_URL",
             allowed: "an https URL; http only to this machine",
             documentation: "The base URL of the Celestia API. Sessions keep the one they were queued for.",
-            standard: "https://api.ccdw.life/celestia-trace/v1",
+            standard: "https://api.ccdw.life/celestia-trace/v1", check: ValueCheck.apiAddress,
             assign: {
                 $0.cloudURL = $1
-                return $1.hasPrefix("https://") || $1.hasPrefix("http://")
+                return true
             }),
         ConfigurationKey(
             section: "Cloud", name: "CAFile", variable: "CELESTIAD_CLOUD_CA_FILE",
-            allowed: "an absolute path",
+            allowed: "the absolute path of a file with certificates in PEM form",
             documentation: "Certificates to trust instead of the system's.", standard: "",
+            check: ValueCheck.certificates,
             assign: {
                 $0.cloudCAFile = $1.isEmpty ? nil : $1
                 return $1.isEmpty || $1.hasPrefix("/")
             }),
         ConfigurationKey(
             section: "Cloud", name: "PinnedPublicKey", variable: "CELESTIAD_CLOUD_PINNED_PUBLIC_KEY",
-            allowed: "sha256//BASE64, several separated by ;",
+            allowed: "sha256//BASE64 (of 32 bytes), several separated by ;",
             documentation: "The server's public key must be one of these.", standard: "",
+            check: ValueCheck.pins,
             assign: {
                 $0.cloudPinnedKey = $1.isEmpty ? nil : $1
-                return $1.isEmpty || $1.hasPrefix("sha256//")
+                return true
             }),
         ConfigurationKey(
             section: "Bluetooth", name: "Adapter", variable: "CELESTIAD_ADAPTER",
@@ -90,7 +118,7 @@ package struct ConfigurationKey: Sendable {
             documentation: "The only adapter to use. Empty: any.", standard: "",
             assign: { configuration, value in
                 configuration.adapter = value.isEmpty ? nil : value.uppercased()
-                return value.isEmpty || value.split(separator: ":").count == 6
+                return value.isEmpty || DeviceAddress(value) != nil
             }),
         ConfigurationKey(
             section: "Recorder", name: "Delete", variable: "CELESTIAD_RECORDER_DELETE",
@@ -106,16 +134,18 @@ package struct ConfigurationKey: Sendable {
             }),
         ConfigurationKey(
             section: "Recorder", name: "SyncInterval", variable: "CELESTIAD_RECORDER_SYNC_INTERVAL",
-            allowed: "a time such as 90s, 15min or 2h",
+            allowed: "a time from 1s to 30d, such as 90s, 15min or 2h",
             documentation: "How often a recorder in reach is asked for new captures.", standard: "15min",
             assign: { configuration, value in
-                guard let interval = TimeSpan.parse(value), interval >= .seconds(1) else { return false }
+                guard let interval = TimeSpan.parse(value),
+                    (Duration.seconds(1)...Duration.seconds(30 * 86_400)).contains(interval)
+                else { return false }
                 configuration.syncInterval = interval
                 return true
             }),
         ConfigurationKey(
             section: "Queue", name: "ReservedMiB", variable: "CELESTIAD_QUEUE_RESERVED_MIB",
-            allowed: "a whole number of MiB",
+            allowed: "a whole number of MiB from 0 to 1073741824",
             documentation:
                 "Free disk space that pulls leave untouched, together with ReservedPercent: the larger counts.",
             standard: "512",
@@ -134,7 +164,7 @@ package struct ConfigurationKey: Sendable {
             }),
         ConfigurationKey(
             section: "Queue", name: "KeepAfterUpload", variable: "CELESTIAD_QUEUE_KEEP_AFTER_UPLOAD",
-            allowed: "a time such as 0, 12h or 30d",
+            allowed: "a time from 0 to 1000000d, such as 12h or 30d",
             documentation: "How long the hub keeps files that the cloud has confirmed.", standard: "0",
             assign: { configuration, value in
                 guard let span = TimeSpan.parse(value) else { return false }

@@ -17,6 +17,8 @@ enum INIFile {
         }
         var entries: [Entry] = []
         var section: String?
+        // Editors of Windows begin a UTF-8 file with a byte order mark.
+        let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
         for (index, raw) in lines.enumerated() {
             let line = trimmed(raw)

@@ -109,7 +109,8 @@ let package = Package(
         tests(
             "GatewayTests",
             ["Gateway", "Dates", "EventLoop", "ObjectTransfer", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
-        tests("ControlTests", ["celestiad", "Control", "DBus", "EventLoop"]),
+        tests(
+            "ControlTests", ["celestiad", "Control", "DBus", "EventLoop", "CaptureQueue", "Cloud", "Gateway"]),
         tests("RecorderModelTests", ["RecorderModel", "ObjectTransfer", "Recorder"]),
         tests(
             "FakeBlueZTests",

@@ -3,14 +3,18 @@ import FoundationEssentials
 /// The sync checkpoint: asked for once everything is in the cloud (upload.md C-76).
 extension CaptureQueue {
     /// The ticket of the checkpoint that should be triggered for `host` now; nil while none is due, or while
-    /// anything there is queued, in flight, to be retried, failed for good or of unknown outcome.
+    /// anything there is queued, held, in flight, to be retried, failed for good or of unknown outcome, or a paired
+    /// recorder still has a part of what is queued.
     package func checkpointDue(host: String) throws(QueueError) -> Int64? {
         let database = try database
         let asked = try database.number("SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", dueKey(host))
         guard let asked, asked > 0 else { return nil }
         let open = try database.number(
-            "SELECT 1 FROM sessions WHERE target_host = ? AND state IN ('queued_offline', 'uploading',"
-                + " 'awaiting_confirmation', 'failed_retryable', 'failed_terminal') LIMIT 1", host)
+            """
+            SELECT 1 FROM sessions WHERE target_host = ? AND (state IN ('queued_offline', 'uploading',
+                'awaiting_confirmation', 'failed_retryable', 'failed_terminal') OR state = 'draft' AND EXISTS
+                (SELECT 1 FROM recorders WHERE serial = recorder_serial AND paired_at IS NOT NULL)) LIMIT 1
+            """, host)
         return open == nil ? asked : nil
     }
 

@@ -42,18 +42,30 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
     case rejected
 
     /// What ends the hold, in words for a user.
-    package var clearedBy: String {
+    package var clearedBy: String { clearedBy(session: "ID") }
+
+    /// The same, for the session that is called so on the command line.
+    package func clearedBy(session id: String) -> String {
         switch self {
-        case .quota: "free storage in the cloud account"
+        case .quota: "free storage in the cloud account, or a larger quota; celestiad sync asks at once"
         case .auth: "celestiad login"
-        case .conflict: "celestiad retry, once the cloud's copy is gone or the same"
+        case .conflict: "celestiad retry \(id), once the cloud's copy is gone or the same"
         case .paused: "the address that the session was queued for being configured again"
         case .lowDisk: "free space on the hub's disk"
         case .metered: "an unmetered network"
         case .clock: "the hub's clock being set"
-        case .remoteDeleted: "celestiad retry, once it is restored in the cloud or its account is logged in"
-        case .ambiguous: "celestiad retry"
-        case .rejected: "celestiad retry, after an update of celestiad or of the server"
+        case .remoteDeleted:
+            "celestiad retry \(id), once it is restored in the cloud or its account is logged in"
+        case .ambiguous: "celestiad retry \(id), which looks at what the cloud has"
+        case .rejected: "celestiad retry \(id), once what the cloud objects to has changed"
+        }
+    }
+
+    /// Whether nothing but a decision of a user ends it.
+    package var needsUser: Bool {
+        switch self {
+        case .conflict, .paused, .remoteDeleted, .ambiguous, .rejected: true
+        case .quota, .auth, .lowDisk, .metered, .clock: false
         }
     }
 }

@@ -132,10 +132,11 @@ package struct ControlClient: Sendable {
     package func pair(
         _ request: PairRequest, update: (JobDocument) async throws(ControlError) -> PairingAnswer?
     ) async throws(ControlError) -> PairResultDocument {
-        let options: [String: DBusValue] = [
+        var options: [String: DBusValue] = [
             "first_time": .boolean(request.firstTime), "repair": .boolean(request.repair),
             "allow_just_works": .boolean(request.allowJustWorks),
         ]
+        if let seconds = request.searchSeconds { options["search_seconds"] = .uint32(seconds) }
         let job = try await run("Pair", [.string(request.device)], options: options, update)
         guard let result = job.pairing else {
             throw ControlError(.failed, "the pairing ended without a result")

@@ -88,14 +88,20 @@ package struct PairRequest: Sendable, Hashable, Codable {
     package var repair: Bool
     /// Accept a pairing that does not protect against a man in the middle.
     package var allowJustWorks: Bool
+    /// How long to look for it when it is not in reach, in seconds; nil: as long as the daemon thinks right.
+    package var searchSeconds: UInt32?
+
+    package static let maximumSearchSeconds: UInt32 = 600
 
     package init(
-        device: String, firstTime: Bool = false, repair: Bool = false, allowJustWorks: Bool = false
+        device: String, firstTime: Bool = false, repair: Bool = false, allowJustWorks: Bool = false,
+        searchSeconds: UInt32? = nil
     ) {
         self.device = device
         self.firstTime = firstTime
         self.repair = repair
         self.allowJustWorks = allowJustWorks
+        self.searchSeconds = searchSeconds
     }
 }
 

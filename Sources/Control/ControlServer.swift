@@ -216,7 +216,8 @@ package actor ControlServer {
         let request = PairRequest(
             device: device, firstTime: options["first_time"]?.asBool ?? false,
             repair: options["repair"]?.asBool ?? false,
-            allowJustWorks: options["allow_just_works"]?.asBool ?? false)
+            allowJustWorks: options["allow_just_works"]?.asBool ?? false,
+            searchSeconds: options["search_seconds"]?.asUInt32)
         return try await jobs.start("pair", for: try await caller(call, options)) {
             [model] job throws(ControlError) in
             try await model.pair(request, dialogue: job)

@@ -28,4 +28,26 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case unhealthy = 14
     /// Ended by Ctrl-C.
     case interrupted = 130
+
+    /// In a few words, as `celestiad help` and docs/json.md list them.
+    package var meaning: String {
+        switch self {
+        case .success: "ok"
+        case .failure: "another failure"
+        case .usage: "the command line or the configuration is wrong"
+        case .timeout: "timeout"
+        case .notFound: "recorder or session not found, or not paired"
+        case .notRunning: "the daemon is not running"
+        case .notAuthorized: "no permission"
+        case .notLoggedIn: "not logged in, or the cloud refused the login"
+        case .adapterUnavailable: "no Bluetooth adapter, or it is off or blocked"
+        case .nothingToDo: "nothing to do (only with --fail-if-none)"
+        case .partial: "some of it worked"
+        case .diskLow: "the disk is low on space"
+        case .busy: "the recorder, or celestiad's state, is in use"
+        case .noBus: "there is no message bus"
+        case .unhealthy: "status says that something is wrong"
+        case .interrupted: "ended by Ctrl-C or by you"
+        }
+    }
 }

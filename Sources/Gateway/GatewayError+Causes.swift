@@ -28,6 +28,10 @@ extension GatewayError {
             self.init(
                 .refused, "the recorder could not be connected (\(error.message))",
                 hint: "Keep it near and awake; it may be connected to a phone.")
+        case .attribute:
+            self.init(
+                .refused, error.message,
+                hint: "Switch the recorder off and on, and try again; its firmware may need an update.")
         default: self.init(.refused, error.message)
         }
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Control
@@ -21,6 +22,15 @@ import Testing
         // Everything but success and what only `status` says.
         #expect(Set(codes) == Set(ExitCode.allCases).subtracting([.success, .unhealthy]))
         #expect(ControlError.Code.busy.name == "life.ccdw.Celestia1.Error.Busy")
+    }
+
+    @Test func theyAreDocumented() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../docs/json.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        for code in ExitCode.allCases {
+            #expect(text.contains("\n| \(code.rawValue) | \(code.meaning) |"), "\(code)")
+        }
     }
 
     @Test func passwordsAreNotPrinted() {

@@ -177,6 +177,44 @@ import Testing
             """)
     }
 
+    @Test func aNarrowTableKeepsTheState() {
+        var held = Fixtures.session
+        held.state = "queued_offline"
+        held.reason = "quota: the account has no room left for a file of 40 MiB"
+        expect(
+            SessionView(layout(60)).table([Fixtures.session, held]),
+            """
+            ID        CAPTURED          TITLE     FILES  STATE
+            1b9d6bcd  2026-11-30 11:00  朝の会議    1/2  uploading
+            1b9d6bcd  2026-11-30 11:00  朝の会議    1/2  queued offline…
+            """)
+        let narrow = SessionView(layout(24)).table([Fixtures.session])
+        #expect(narrow == ["ID        STATE", "1b9d6bcd  uploading"])
+    }
+
+    @Test func whatIsNotKnownIsNotShownAsNothing() {
+        var session = Fixtures.session
+        session.durationMs = 0
+        #expect(!SessionView(layout()).lines(session).contains { $0.hasPrefix("Length") })
+        #expect(SessionView(layout()).table([session])[1].contains("11:00       –  "))
+        session.assets?[1].state = "released"
+        #expect(
+            SessionView(layout()).lines(session).contains { $0.contains("uploaded, local copy removed") })
+    }
+
+    @Test(
+        arguments: [
+            (true, "idle", nil, "on"), (true, "scanning", nil, "on · scanning"), (false, "off", nil, "off"),
+            (false, "blocked", "blocked by rfkill", "off · blocked by rfkill"),
+        ] as [(Bool, String, String?, String)])
+    func anAdapterIsDescribedOnce(_ isOn: Bool, _ state: String, _ reason: String?, _ text: String) {
+        var status = Fixtures.status
+        status.adapters = [
+            AdapterDocument(name: "hci0", address: "A", powered: isOn, state: state, reason: reason)
+        ]
+        #expect(StatusView(layout()).lines(status).contains("Adapter     hci0 A · \(text)"))
+    }
+
     @Test func tablesFitTheirTerminal() {
         for width in [20, 40, 60, 80] {
             let lines =
@@ -201,35 +239,5 @@ import Testing
         }
         #expect(log.update([], seconds: 40) == [])
         #expect(log.update(transfer(0), seconds: 41) == ["hub→cloud A.WAV: 0 %, 0 B of 400 B"])
-    }
-
-    @Test func aSyncEndsWhenNothingIsLeftThatCanBeDone() {
-        func outcome(_ change: (inout StatusDocument) -> Void) -> [String]? {
-            var status = Fixtures.status
-            status.transfers = []
-            status.recorders[0].lastSync = Fixtures.now
-            status.recorders[0].pendingCaptures = 0
-            status.queue = QueueDocument()
-            change(&status)
-            return SyncOutcome(status, since: Fixtures.now, recorder: nil)?.remarks
-        }
-        #expect(outcome { _ in } == [])
-        #expect(outcome { $0.transfers = Fixtures.transfers } == nil)
-        #expect(outcome { $0.recorders[0].lastSync = Fixtures.ago(1) } == nil)
-        #expect(outcome { $0.recorders[0].pendingCaptures = 1 } == nil)
-        #expect(outcome { $0.queue.pendingAssets = 1 } == nil)
-        #expect(
-            outcome {
-                $0.queue.pendingAssets = 2
-                $0.queue.reason = "quota"
-            } == ["2 files still to upload: quota"])
-        #expect(
-            outcome {
-                $0.recorders[0].lastSync = nil
-                $0.recorders[0].link = LinkDocument(state: "absent")
-            } == ["Küche 🎙 is not in reach"])
-        #expect(
-            outcome { $0.queue.states = [StateCount(state: "failed_terminal", sessions: 1)] }
-                == ["1 session cannot be uploaded: celestiad sessions"])
     }
 }

@@ -20,12 +20,15 @@ actor StubModel: ControlModel {
     var found = [Fixtures.scanResult]
     var hangs = false
     var statusDocument = Fixtures.status
+    /// Instead of the one that there is.
+    var sessionDocuments: [SessionDocument]?
 
     func set(behaviour: Behaviour) { self.behaviour = behaviour }
     func set(questions: [PairingQuestion]) { self.questions = questions }
     func set(hangs: Bool) { self.hangs = hangs }
     func set(found: [ScanResultDocument]) { self.found = found }
     func set(status: StatusDocument) { statusDocument = status }
+    func set(sessions: [SessionDocument]) { sessionDocuments = sessions }
 
     private func record(_ call: String) throws(ControlError) {
         calls.append(call)
@@ -52,6 +55,10 @@ actor StubModel: ControlModel {
 
     func sessions(_ query: SessionQuery) async throws(ControlError) -> SessionPage {
         try record("sessions \(query.offset) \(query.limit) \(query.recorder ?? "-") \(query.state ?? "-")")
+        if let sessionDocuments {
+            return SessionPage(
+                total: sessionDocuments.count, offset: query.offset, sessions: sessionDocuments)
+        }
         return SessionPage(total: 3, offset: query.offset, sessions: [Fixtures.session])
     }
 
@@ -71,7 +78,10 @@ actor StubModel: ControlModel {
     func pair(
         _ request: PairRequest, dialogue: any PairingDialogue
     ) async throws(ControlError) -> PairResultDocument {
-        try record("pair \(request.device) \(request.firstTime) \(request.repair) \(request.allowJustWorks)")
+        let search = request.searchSeconds.map { " \($0)" } ?? ""
+        try record(
+            "pair \(request.device) \(request.firstTime) \(request.repair) \(request.allowJustWorks)\(search)"
+        )
         await dialogue.stage("pairing")
         for question in questions {
             let answer: PairingAnswer

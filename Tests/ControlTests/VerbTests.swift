@@ -77,6 +77,57 @@ import Testing
         }
     }
 
+    @Test func whoAsksForNothingHasFailed() async throws {
+        try await Harness.with { harness in
+            let result = await harness.run([])
+            #expect(result.code == .usage)
+            #expect(result.errors.contains("verbs:"))
+            #expect(result.output.isEmpty)
+            let help = await harness.run(["help"])
+            #expect(help.code == .success)
+            for code in ExitCode.allCases { #expect(help.output.contains("  \(code.rawValue) "), "\(code)") }
+        }
+    }
+
+    @Test func sessionsOfAnUnknownRecorderAreAnError() async throws {
+        try await Harness.with { harness in
+            await harness.model.set(sessions: [])
+            let none = await harness.run(["sessions"])
+            #expect(none.code == .success)
+            #expect(none.errors.contains("no captures yet → celestiad pair"))
+            #expect(await harness.run(["sessions", "--state", "imported"]).errors == "no session matches\n")
+            #expect(await harness.run(["sessions", "--device", "NOPE"]).code == .notFound)
+            #expect(await harness.run(["sessions", "--device", "CR1-0042"]).code == .success)
+            // It was forgotten, and its sessions are still there.
+            await harness.model.set(sessions: [Fixtures.session])
+            #expect(await harness.run(["sessions", "--device", "NOPE"]).code == .success)
+        }
+    }
+
+    @Test func aPasswordThatOthersMayReadIsWarnedOf() async throws {
+        try await Harness.with { harness in
+            let directory = TemporaryDirectory()
+            let file = directory.path + "/password"
+            try Data("secret\n".utf8).write(to: URL(filePath: file))
+            for (mode, isWarned) in [(0o600, false), (0o640, true), (0o604, true)] {
+                chmod(file, mode_t(mode))
+                let result = await harness.run(["login", "ada", "--password-file", file])
+                #expect(result.code == .success)
+                #expect(result.errors.contains("chmod 600 \(file)") == isWarned)
+            }
+        }
+    }
+
+    @Test func theTimeToLookForARecorderIsPassedOn() async throws {
+        try await Harness.with { harness in
+            var status = Fixtures.status
+            status.health = []
+            await harness.model.set(status: status)
+            _ = await harness.run(["pair", "--device", "A", "--wait", "3", "--yes"])
+            #expect(await harness.model.calls.contains { $0.hasPrefix("pair A") && $0.hasSuffix(" 3") })
+        }
+    }
+
     @Test func forgetAsksFirst() async throws {
         try await Harness.with { harness in
             #expect(await harness.run(["forget", "CR1-0042"]).code == .usage)
@@ -167,17 +218,15 @@ import Testing
         try await Harness.with { harness in
             #expect(await harness.run(["pair"]).code == .usage)
             var status = Fixtures.status
-            for (state, hint) in [("off", "bluetoothctl power on"), ("blocked", "rfkill unblock bluetooth")] {
-                status.adapters[0].powered = false
-                status.adapters[0].state = state
+            for code in HealthItem.bluetoothTroubles {
+                status.health = [
+                    HealthItem(code: code, severity: "error", text: "it is \(code)", hint: "mend \(code)")
+                ]
                 await harness.model.set(status: status)
                 let result = await harness.run(["pair", "--device", "X"])
                 #expect(result.code == .adapterUnavailable)
-                #expect(result.errors.contains(hint))
+                #expect(result.errors == "celestiad: it is \(code)\n  → mend \(code)\n")
             }
-            status.adapters = []
-            await harness.model.set(status: status)
-            #expect(await harness.run(["pair", "--device", "X"]).code == .adapterUnavailable)
         }
     }
 
@@ -190,11 +239,18 @@ import Testing
             status.queue = QueueDocument()
             await harness.model.set(status: status)
             #expect(await harness.run(["sync", "CR1-0042", "--wait", "60"]).code == .success)
-            status.queue = QueueDocument(pendingAssets: 1, reason: "the quota is used up")
+            status.queue = QueueDocument(
+                pendingAssets: 1, readySessions: 0,
+                waits: [
+                    WaitDocument(
+                        cause: "rejected", sessions: 1, text: "1 session waits (rejected): a bad title",
+                        hint: "celestiad retry 1b9d6bcd", needsUser: true)
+                ])
             await harness.model.set(status: status)
             let partial = await harness.run(["sync", "--wait", "60"])
             #expect(partial.code == .partial)
-            #expect(partial.errors.contains("1 file still to upload: the quota is used up"))
+            #expect(
+                partial.errors == "1 session waits (rejected): a bad title → celestiad retry 1b9d6bcd\n")
         }
     }
 }

@@ -104,6 +104,10 @@ import Testing
         let asset = try #require(try await fixture.queue.session(id)?.assets.first)
         #expect(asset.pullState == .stored)
         #expect(asset.uploadState != .uploaded)
+        #expect(
+            fixture.lines.all.contains {
+                $0.hasPrefix("warning: session \(id)") && $0.contains("the cloud holds other bytes")
+            })
     }
 
     /// C-38: what was deleted in the cloud is not raised from the dead.

@@ -22,7 +22,7 @@ import Testing
         (.hold(.clockUnsynced), false, .shut(.clockUnsynced), .withdraw),
         (.hold(.tlsUntrusted), false, .shut(.tlsUntrusted), .withdraw),
         (.hold(.forbidden), false, .retry(after: .seconds(900)), .withdraw),
-        (.hold(.gatewayLimit), false, .hold(.rejected, lasting: .seconds(21_600)), .withdraw),
+        (.hold(.gatewayLimit), false, .retry(after: .seconds(3600)), .withdraw),
         (.terminal(.rejected), false, .hold(.rejected), .withdraw),
         (.terminal(.credentialsRejected), false, .hold(.rejected), .withdraw),
         (.terminal(.alreadyExists), false, .hold(.rejected), .withdraw),
@@ -255,7 +255,7 @@ import Testing
             Self.machine(10 << 20, at: .send), [(limit, .open(chunkSize: 4 << 20))])
         Self.expect(Self.machine(3 << 20, at: .send), [(limit, .open(chunkSize: 2 << 20))])
         Self.expect(
-            Self.machine(400 << 10, at: .send), [(limit, .end(.hold(.rejected, lasting: .seconds(21_600))))])
+            Self.machine(400 << 10, at: .send), [(limit, .end(.retry(after: .seconds(3600))))])
         var machine = Self.machine(at: .chunk(0))
         for size in [4 << 20, 2 << 20, 1 << 20, 512 << 10] as [Int64] {
             #expect(machine.handle(limit) == .forget)

@@ -65,6 +65,7 @@ extension SystemTests {
             }
         }
 
+        /// It is waited for to the end, and what is missing is said then.
         @Test func aRecorderOutOfReachIsWaitedForWithoutConnecting() async throws {
             let captures = try Captures("first", ["one.wav": 100_001])
             try await Laboratory.run(captures) { lab in
@@ -73,10 +74,48 @@ extension SystemTests {
                 try await lab.waitUntilUploaded()
                 try await lab.simulate("SetInRange", .string(Laboratory.serial()), .boolean(false))
                 try await lab.waitForLink("absent")
-                let sync = try await lab.cli("sync", "--wait", "60")
-                #expect(sync.says(10, ["is not in reach"]), "\(sync)")
+                let inVain = try await lab.cli("sync", "--wait", "2")
+                #expect(inVain.says(3, ["it is not in reach", "within 2 s"]), "\(inVain)")
+                async let sync = lab.cli("sync", "--wait", "60")
                 try await lab.simulate("SetInRange", .string(Laboratory.serial()), .boolean(true))
-                try await lab.waitForLink("idle")
+                let ending = try await sync
+                #expect(ending.says(0, ["all is in the cloud"]), "\(ending)")
+                try await lab.verify()
+            }
+        }
+
+        /// Nobody waits for what only he himself can mend.
+        @Test func aSyncWithoutBluetoothEndsAtOnce() async throws {
+            let captures = try Captures("first", ["one.wav": 100_001])
+            try await Laboratory.run(captures) { lab in
+                try await lab.logIn()
+                try await lab.pair()
+                try await lab.waitUntilUploaded()
+                try await lab.power(false)
+                try await lab.waitForHealth("adapter_off")
+                let off = try await lab.cli("sync", "--wait", "60")
+                #expect(off.says(10, ["the Bluetooth adapter is off → bluetoothctl power on"]), "\(off)")
+                try await lab.simulate("StopBluetoothd")
+                try await lab.waitForHealth("bluetoothd_absent")
+                let stopped = try await lab.cli("sync", "--wait", "60")
+                #expect(
+                    stopped.says(10, ["bluetoothd is not running → systemctl start bluetooth"]), "\(stopped)")
+            }
+        }
+
+        /// A link that is cut is made again, and the sync goes on with it.
+        @Test func aSyncOutlivesACutLink() async throws {
+            let captures = try Captures("first", ["one.wav": 100_001])
+            try await Laboratory.run(captures) { lab in
+                try await lab.logIn()
+                try await lab.pair()
+                try await lab.waitUntilUploaded()
+                try captures.add("second", ["two.wav": 3_000_003])
+                try await lab.simulate("Rescan", .string(Laboratory.serial()))
+                try await lab.fault("cut-after=1000000")
+                let sync = try await lab.cli("sync", "--wait", "60")
+                #expect(sync.says(0, ["all is in the cloud"]), "\(sync)")
+                try await lab.waitUntilUploaded()
                 try await lab.verify()
             }
         }

@@ -62,7 +62,7 @@ package struct DaemonDocument: Sendable, Hashable, Codable {
 
 /// The login at the cloud.
 package struct AccountDocument: Sendable, Hashable, Codable {
-    /// `logged_in`, `logged_out`, `expired`, `refused`, `unreachable`; open.
+    /// `logged_in`, `logged_out`, `expired`, `other_host`; open.
     package var state: String
     /// Who is logged in.
     package var name: String?
@@ -122,10 +122,17 @@ package struct QueueDocument: Sendable, Hashable, Codable {
     package var nextTry: Date?
     /// Why uploads wait.
     package var reason: String?
+    /// Sessions that are being sent or could be at once; absent from daemons that do not count them.
+    package var readySessions: Int?
+    /// What the other sessions wait for, one entry for each cause; absent when nothing waits.
+    package var waits: [WaitDocument]?
+    /// When the cloud was last asked how much storage is left.
+    package var quotaAskedAt: Date?
 
     package init(
         states: [StateCount] = [], pendingAssets: Int = 0, pendingBytes: Int64 = 0,
-        oldestPending: Date? = nil, nextTry: Date? = nil, reason: String? = nil
+        oldestPending: Date? = nil, nextTry: Date? = nil, reason: String? = nil, readySessions: Int? = nil,
+        waits: [WaitDocument]? = nil, quotaAskedAt: Date? = nil
     ) {
         self.states = states
         self.pendingAssets = pendingAssets
@@ -133,6 +140,9 @@ package struct QueueDocument: Sendable, Hashable, Codable {
         self.oldestPending = oldestPending
         self.nextTry = nextTry
         self.reason = reason
+        self.readySessions = readySessions
+        self.waits = waits
+        self.quotaAskedAt = quotaAskedAt
     }
 }
 
@@ -187,6 +197,11 @@ package struct HealthItem: Sendable, Hashable, Codable {
     package var hint: String?
     /// Since when.
     package var since: Date?
+
+    /// The codes of what keeps every recorder from being reached.
+    package static let bluetoothTroubles = [
+        "bluetoothd_absent", "adapter_absent", "adapter_blocked", "adapter_off",
+    ]
 
     package init(
         code: String, severity: String, text: String, hint: String? = nil, since: Date? = nil

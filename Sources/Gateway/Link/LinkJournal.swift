@@ -72,7 +72,8 @@ final class LinkJournal: Sendable {
             let serial = state.withLock { $0.serial } ?? "?"
             if wanted > 0 {
                 context.log.info(
-                    "recorder \(serial): \(captures) captures, \(wanted) files to pull, \(bytes) bytes")
+                    "recorder \(serial): \(Terminal.count(captures, "capture")), \(Terminal.count(wanted, "file")) to pull, "
+                        + "\(bytes) bytes")
             }
         case .pulling(let asset, let received, let total, let plane): pulling(asset, received, total, plane)
         case .pulled(let asset):

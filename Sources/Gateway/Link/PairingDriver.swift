@@ -15,6 +15,8 @@ package struct PairingOptions: Sendable {
     package var repairs = false
     /// Accept a pairing that does not prove who the recorder is.
     package var allowsJustWorks = false
+    /// How long to look for one that is not in reach.
+    package var searchTime = Duration.seconds(30)
 
     package init(target: String) {
         self.target = target
@@ -49,14 +51,13 @@ struct PairingDriver: Sendable {
     let context: LinkContext
     let links: LinkSupervisor
 
-    private static let searchDeadline = Duration.seconds(30)
     private static let removalDeadline = Duration.seconds(10)
     private static let connectAttempts = 3
 
     func pair(_ options: PairingOptions, user: any PairingUser) async throws(GatewayError) -> PairingOutcome {
         try await requireAdapter()
         let (address, known) = try await resolve(options.target)
-        var device = try await find(address, user)
+        var device = try await find(address, options.searchTime, user)
         if device.isPaired == true {
             guard !options.isFirstTime else {
                 throw GatewayError(.refused, "\(Self.name(device)) is paired already")
@@ -69,7 +70,7 @@ struct PairingDriver: Sendable {
         let hadBond = device.isPaired == true && !options.repairs
         do throws(GatewayError) {
             if device.isPaired == true, options.repairs {
-                device = try await removeBond(of: device, address, user)
+                device = try await removeBond(of: device, address, options.searchTime, user)
             }
             return try await bond(device, hadBond: hadBond, options, user)
         } catch {
@@ -128,7 +129,9 @@ struct PairingDriver: Sendable {
         return (address, known.pairedAt == nil ? nil : known)
     }
 
-    private func find(_ address: String, _ user: any PairingUser) async throws(GatewayError) -> Device {
+    private func find(
+        _ address: String, _ time: Duration, _ user: any PairingUser
+    ) async throws(GatewayError) -> Device {
         if let device = await context.devices(address: address).first { return device }
         await user.stage("searching")
         let discovery = await context.bluez.discover(on: context.configuration.adapter)
@@ -136,11 +139,11 @@ struct PairingDriver: Sendable {
         do throws(BlueZError) {
             try await context.bluez.wait(
                 until: { bluez in bluez.devices.contains { $0.address?.uppercased() == address } },
-                what: "the recorder's advertisement", timeout: Self.searchDeadline)
+                what: "the recorder's advertisement", timeout: time)
         } catch {
             guard error.code == .timedOut else { throw GatewayError(error) }
             throw GatewayError(
-                .notFound, "no device at \(address) was seen within \(Self.searchDeadline)",
+                .notFound, "no device at \(address) was seen within \(time.components.seconds) s",
                 hint: "Is it awake, near and not connected elsewhere? celestiad scan shows what is in reach.")
         }
         guard let device = await context.devices(address: address).first else {
@@ -150,7 +153,7 @@ struct PairingDriver: Sendable {
     }
 
     private func removeBond(
-        of device: Device, _ address: String, _ user: any PairingUser
+        of device: Device, _ address: String, _ time: Duration, _ user: any PairingUser
     ) async throws(GatewayError) -> Device {
         do throws(BlueZError) {
             try await context.bluez.removeDevice(device.path)
@@ -161,7 +164,7 @@ struct PairingDriver: Sendable {
         } catch {
             throw GatewayError(error)
         }
-        return try await find(address, user)
+        return try await find(address, time, user)
     }
 
     // MARK: Bonding
@@ -245,7 +248,11 @@ struct PairingDriver: Sendable {
             isIntroduction: true
         ) { journal.note($0) }
         let report = await journal.keep { await session.run() }
-        if let failure = report.failure { throw GatewayError(.refused, failure.message, hint: failure.hint) }
+        if let failure = report.failure {
+            throw GatewayError(
+                .refused, failure.message,
+                hint: failure.hint ?? "Keep the recorder near and awake, and try again.")
+        }
         guard var update = journal.learned, !update.serial.isEmpty else {
             throw GatewayError(.refused, "the device did not say who it is")
         }

@@ -177,7 +177,8 @@ actor RecorderLink {
         context.board.updateLink(serial) { $0.endSync(isWhole: report.isWhole, at: now) }
         if report.pulled + report.deleted > 0 {
             context.log.info(
-                "recorder \(serial): \(report.pulled) files pulled, \(report.deleted) objects deleted there")
+                "recorder \(serial): \(Terminal.count(report.pulled, "file")) pulled, "
+                    + "\(Terminal.count(report.deleted, "object")) deleted there")
         }
         return .synced(progressed: journal.hasProgressed)
     }

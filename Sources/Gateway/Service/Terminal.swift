@@ -14,4 +14,9 @@ package enum Terminal {
         let clean = String(shown)
         return clean.count > limit ? clean.prefix(limit - 1) + "…" : clean
     }
+
+    /// A number and what is counted.
+    package static func count(_ number: Int, _ singular: String, _ plural: String? = nil) -> String {
+        "\(number) \(number == 1 ? singular : plural ?? singular + "s")"
+    }
 }

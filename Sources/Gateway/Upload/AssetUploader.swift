@@ -49,17 +49,21 @@ struct AssetUploader: Sendable {
         var machine = AssetMachine(
             size: asset.byteSize, chunkSize: context.chunkSize, limits: context.configuration.limits)
         var upload = upload
-        var message = ""
+        var last: UploadFailure?
         var step = machine.handle(try await beginning())
         while true {
-            if case .end(let kind) = step { return UploadEnd(kind, message, asset: asset.id) }
+            if case .end(let kind) = step {
+                return UploadEnd(kind, last?.text(for: kind) ?? "", asset: asset.id)
+            }
             guard await !context.mustPutDown(session.id) else { return UploadEnd(.stopped, asset: asset.id) }
             let input = try await perform(step, source, digest, &upload)
             if case .failed(let failure) = input {
-                message = failure.message
-                if Task.isCancelled { return UploadEnd(.stopped, message, asset: asset.id) }
+                last = failure
+                if Task.isCancelled { return UploadEnd(.stopped, failure.message, asset: asset.id) }
             }
-            if case .found(.sessionGone) = input { message = Self.sessionGone }
+            if case .found(.sessionGone) = input {
+                last = UploadFailure(.conflict(serverRevision: nil), message: Self.sessionGone)
+            }
             step = machine.handle(input)
             if case .open(let size) = step, size < context.configuration.chunkSize {
                 context.learn(chunkSize: size)

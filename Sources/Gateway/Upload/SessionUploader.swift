@@ -23,14 +23,16 @@ struct SessionUploader: Sendable {
         var machine = UploadMachine()
         var job = first
         var remaining: Int64?
-        var message = ""
-        var asset: AssetID?
+        var last: UploadFailure?
+        var sent = UploadEnd(.done)
         var step = machine.handle(.stored(job.view))
         while true {
-            guard await !context.mustPutDown(id) else { return UploadEnd(.stopped) }
+            // What came of it is told all the same: a hold that the queue placed takes the session out of our hands too.
+            if !step.isEnd, await context.mustPutDown(id) { return UploadEnd(.stopped) }
             var failure: UploadFailure?
             switch step {
-            case .end(let kind): return UploadEnd(kind, message, asset: asset)
+            case .end(let kind):
+                return UploadEnd(kind, last?.text(for: kind) ?? sent.message, asset: sent.asset)
             case .confirm:
                 try await queue.markImported(id)
                 return UploadEnd(.done)
@@ -47,16 +49,16 @@ struct SessionUploader: Sendable {
                 case .failure(let reason): failure = reason
                 }
             case .assets:
-                let end = await sendAssets(job, remaining: remaining)
-                (message, asset) = (end.message, end.asset)
-                if case .broken(let error) = end.kind { throw error }
+                sent = await sendAssets(job, remaining: remaining)
+                last = nil
+                if case .broken(let error) = sent.kind { throw error }
                 job = try await queue.uploadJob(id)
-                step = machine.handle(.sent(end.kind, job.view))
+                step = machine.handle(.sent(sent.kind, job.view))
                 continue
             }
             if let failure {
                 if Task.isCancelled { return UploadEnd(.stopped, failure.message) }
-                message = failure.message
+                last = failure
                 step = machine.handle(.failed(failure))
                 continue
             }

@@ -35,8 +35,11 @@ extension UploadSupervisor {
     private func store(_ end: UploadEnd, of session: SessionRecord) async throws(QueueError) {
         let id = session.id
         guard await queue.isInHand(id) || end.kind == .done else {
-            // Held, cancelled or failed by somebody else: that stands.
-            if case .stored = end.kind { log.warning("session \(id): \(end.message)") }
+            // Held, cancelled or failed by the queue or by a user: that stands.
+            switch end.kind {
+            case .stored, .hold: log.warning("session \(id): \(end.message)")
+            default: break
+            }
             return
         }
         switch end.kind {
@@ -94,9 +97,7 @@ extension UploadSupervisor {
         let isNews = gate.reason != reason
         gate.shut(reason, message, at: configuration.monotonic(), configuration.retry, using: &random)
         if isNews {
-            // What a call failed with ends with its own hint.
-            let advice = message.hasSuffix(reason.hint) ? "" : "; \(reason.hint)"
-            log.warning("uploads wait (\(reason.rawValue)): \(message)\(advice)")
+            log.warning("uploads wait (\(reason.rawValue)): \(message); \(reason.hint)")
             context.board.announce(.sessions)
         }
         guard isNews, let hold = reason.hold else { return }
@@ -144,6 +145,8 @@ extension UploadSupervisor {
     private func askQuota() async {
         let result = await context.call { () async throws(CloudError) in try await api.quota() }
         isAskingQuota = false
+        quotaAskedAt = configuration.now()
+        defer { context.board.announce(.sessions) }
         var isWaiting = true
         switch result {
         case .failure(let failure):
@@ -183,7 +186,7 @@ extension UploadSupervisor {
             let time = checkpoint?.syncedAt ?? api.clock.now
             do throws(QueueError) {
                 try await queue.checkpointDone(host: host, ticket: ticket, syncedAt: time?.description ?? "")
-                log.info("sync checkpoint: everything is in the cloud")
+                log.info("sync checkpoint: all that was queued is in the cloud")
             } catch {
                 await note(error)
             }

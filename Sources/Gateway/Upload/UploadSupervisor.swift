@@ -15,6 +15,8 @@ package struct UploadStatus: Sendable, Equatable {
     package var active: [SessionID]
     /// As last told by the server.
     package var quota: StorageQuota?
+    /// When the server was last asked for it, whatever the answer.
+    package var quotaAskedAt: Date?
 }
 
 /// Brings every queued session to the cloud: the oldest first, none held up by the trouble of another.
@@ -45,6 +47,7 @@ package actor UploadSupervisor {
     var isAskingQuota = false
     var isTriggering = false
     var quota: StorageQuota?
+    var quotaAskedAt: Date?
     var quotaProbes = ProbeSchedule()
     var checkpoints = RetryState()
     var nextCheckpoint: ContinuousClock.Instant?
@@ -152,6 +155,7 @@ package actor UploadSupervisor {
 
     package func status() -> UploadStatus {
         var status = UploadStatus(active: running.sorted { $0.value < $1.value }.map(\.key), quota: quota)
+        status.quotaAskedAt = quotaAskedAt
         if let reason = gate.reason {
             status.reason = reason
             status.message = gate.message

@@ -12,6 +12,11 @@ struct CommandRunner {
     var signals: @Sendable () -> AsyncStream<Int32>? = { nil }
 
     func run(_ words: [String]) async -> ExitCode {
+        guard !words.isEmpty else {
+            // Whoever asked for nothing has not got it.
+            console.writeError(console.encoded(Self.help(nil, verbs, console)))
+            return .usage
+        }
         do throws(ControlError) {
             switch try ArgumentParser(verbs: verbs).parse(words) {
             case .help(let verb):

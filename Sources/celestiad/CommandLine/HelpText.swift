@@ -1,11 +1,12 @@
+import Control
+
 /// Help, made from the declarations of the verbs. Pure.
 enum HelpText {
     /// `celestiad VERB …` with what it takes.
     static func usage(_ verb: Verb) -> String {
         var words = ["celestiad", verb.name]
         words += verb.positionals.map { $0.isRequired ? $0.name : "[\($0.name)]" }
-        if !verb.options.isEmpty { words.append("[options]") }
-        return words.joined(separator: " ")
+        return (words + ["[options]"]).joined(separator: " ")
     }
 
     static func lines(for verb: Verb, width: Int) -> [String] {
@@ -27,7 +28,10 @@ enum HelpText {
             "Brings what a Celestia recorder captured to the cloud: `celestiad run` is the daemon, every other verb talks to it.",
             width: width)
         lines += ["", "verbs:"] + entries(verbs.map { ($0.name, $0.summary) }, width: width)
-        lines += ["", "celestiad help VERB says more. Exit codes and JSON: docs/json.md."]
+        lines +=
+            ["", "exit codes:"]
+            + entries(ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }, width: width)
+        lines += ["", "celestiad help VERB says more; docs/json.md is for programs."]
         return lines
     }
 

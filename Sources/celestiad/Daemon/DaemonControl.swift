@@ -24,8 +24,10 @@ struct DaemonControl: ControlModel {
             let recorders = try await recorderDocuments()
             let counts = try await gateway.queue.counts()
             let uploads = await gateway.uploads.status()
+            let waits = try await gateway.queue.waits(host: host)
             let queue = QueueDocument(
-                counts, oldest: nil, nextTry: try await gateway.queue.nextUploadTime(host: host),
+                counts, waits, host: host, oldest: nil,
+                nextTry: try await gateway.queue.nextUploadTime(host: host),
                 holds: try await gateway.queue.queueHolds(host: host), uploads: uploads)
             let account = await accountDocument()
             let adapters = await adapterDocuments()
@@ -38,7 +40,8 @@ struct DaemonControl: ControlModel {
                 health: Health.items(
                     account: account, adapters: adapters.filter { mayUse == nil || $0.address == mayUse },
                     hasBlueZ: await gateway.bluez.isReady,
-                    recorders: recorders, counts: counts, uploads: uploads, disk: disk, now: now))
+                    recorders: recorders, counts: counts, waits: queue.waits ?? [],
+                    uploads: uploads, disk: disk, now: now))
         } catch {
             throw ControlError(GatewayError(error))
         }
@@ -170,6 +173,9 @@ struct DaemonControl: ControlModel {
         options.isFirstTime = request.firstTime
         options.repairs = request.repair
         options.allowsJustWorks = request.allowJustWorks
+        if let seconds = request.searchSeconds {
+            options.searchTime = .seconds(Int64(min(max(seconds, 1), PairRequest.maximumSearchSeconds)))
+        }
         let outcome: PairingOutcome
         do throws(GatewayError) {
             outcome = try await gateway.pair(options, user: DialogueUser(dialogue: dialogue))
@@ -240,6 +246,14 @@ struct DaemonControl: ControlModel {
             return AccountDocument(state: "logged_out", host: host, action: "celestiad login")
         case .valid(let user, let identifier, _, _):
             return AccountDocument(state: "logged_in", name: user?.username ?? identifier, host: host)
+        case .authRequired(.otherHost):
+            let other =
+                await gateway.api.tokens.loginAddress().map { Terminal.printable($0) } ?? "another address"
+            return AccountDocument(
+                state: "other_host", host: host,
+                action:
+                    "logged in at \(other), the configuration says \(host): correct [Cloud] URL, or celestiad login"
+            )
         case .authRequired(let reason):
             return AccountDocument(
                 state: "expired", host: host, action: "\(reason.explanation); run celestiad login")

@@ -64,7 +64,8 @@ extension SessionDocument {
     private static func reason(_ summary: SessionSummary) -> String? {
         if let hold = summary.holds.first {
             let detail = hold.detail.map { ": \($0)" } ?? ""
-            return "\(hold.reason.rawValue)\(detail); cleared by \(hold.reason.clearedBy)"
+            let clearedBy = hold.reason.clearedBy(session: String(summary.session.id.text.prefix(8)))
+            return "\(hold.reason.rawValue)\(detail); cleared by \(clearedBy)"
         }
         if summary.isAmbiguous { return "it is being found out whether the cloud has the last request" }
         return summary.session.lastError
@@ -117,8 +118,11 @@ extension TransferDocument {
 
 extension QueueDocument {
     init(
-        _ counts: QueueCounts, oldest: Date?, nextTry: Date?, holds: [Hold], uploads: UploadStatus
+        _ counts: QueueCounts, _ waits: QueueWaits, host: String, oldest: Date?, nextTry: Date?,
+        holds: [Hold], uploads: UploadStatus
     ) {
+        let quotaAskedAt = uploads.quotaAskedAt
+        let waits = (ready: waits.ready, documents: waits.tallies.map { WaitDocument($0, host: host) })
         let states = SessionState.allCases.compactMap { state in
             counts.sessions[state].map { StateCount(state: state.rawValue, sessions: $0) }
         }
@@ -129,6 +133,9 @@ extension QueueDocument {
             reason: holds.first.map { hold in
                 let detail = hold.detail.map { ": \($0)" } ?? ""
                 return "\(hold.reason.rawValue)\(detail); cleared by \(hold.reason.clearedBy)"
-            } ?? uploads?.reason.map { "\($0.rawValue): \(uploads?.message ?? $0.hint)" })
+            } ?? uploads?.reason.map { "\($0.rawValue): \(uploads?.message ?? $0.hint)" }
+                ?? waits.documents.first?.text,
+            readySessions: waits.ready, waits: waits.documents.isEmpty ? nil : waits.documents,
+            quotaAskedAt: quotaAskedAt)
     }
 }

@@ -11,10 +11,11 @@ enum Health {
     /// Worst first.
     static func items(
         account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
-        counts: QueueCounts, uploads: UploadStatus, disk: DiskDocument?, now: Date
+        counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?, now: Date
     ) -> [HealthItem] {
         var items =
             bluetooth(adapters, hasBlueZ) + self.account(account) + self.uploads(uploads) + queue(counts)
+        items += waits.map { HealthItem($0, now: now) }
         for recorder in recorders { items += self.recorder(recorder) }
         if let disk, disk.state != "ok" {
             items.append(
@@ -68,6 +69,13 @@ enum Health {
                     code: "logged_out", severity: "warning",
                     text: "not logged in: files are kept here and not uploaded", hint: "celestiad login")
             ]
+        case "other_host":
+            [
+                HealthItem(
+                    code: "login_elsewhere", severity: "error",
+                    text: "the login is for another address than the one that is configured",
+                    hint: account.action)
+            ]
         default:
             [
                 HealthItem(
@@ -94,18 +102,25 @@ enum Health {
             items.append(
                 HealthItem(
                     code: "sessions_failed", severity: "error",
-                    text: "\(failed) sessions cannot go on without you",
-                    hint: "celestiad sessions --state failed_terminal"))
+                    text: "\(Units.count(failed, "session")) cannot go on without you",
+                    hint: "celestiad sessions --state failed_terminal says why"))
         }
         if counts.ambiguous > 0 {
             items.append(
                 HealthItem(
                     code: "requests_ambiguous", severity: "info",
-                    text:
-                        "\(counts.ambiguous) requests to the cloud are of unknown outcome and are being looked up"
+                    text: "it is being looked up whether the cloud has received "
+                        + Units.count(counts.ambiguous, "request")
                 ))
         }
         return items
+    }
+
+    /// The hint says it, with the recorder's id.
+    private static func withoutAdvice(_ reason: String) -> String {
+        guard reason.hasSuffix(LinkMachine.repairAdvice) else { return reason }
+        let text = reason.dropLast(LinkMachine.repairAdvice.count)
+        return String(text.reversed().drop { " ;:".contains($0) }.reversed())
     }
 
     private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {
@@ -116,7 +131,8 @@ enum Health {
         {
             items.append(
                 HealthItem(
-                    code: "recorder_needs_user", severity: "error", text: "\(name): \(reason)",
+                    code: "recorder_needs_user", severity: "error",
+                    text: "\(name): \(withoutAdvice(reason))",
                     hint: "celestiad pair --device \(recorder.id) --repair"))
         }
         if recorder.incompleteSync != nil {

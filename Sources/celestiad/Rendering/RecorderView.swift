@@ -56,10 +56,10 @@ struct RecorderView {
     func table(_ recorders: [RecorderDocument]) -> [String] {
         var table = Table(columns: [
             .init(title: "ID"), .init(title: "NAME", isFlexible: true),
-            .init(title: "MODEL", isFlexible: true),
-            .init(title: "FIRMWARE"), .init(title: "BATTERY", isNumeric: true),
-            .init(title: "FREE", isNumeric: true),
-            .init(title: "LINK"), .init(title: "SEEN"),
+            .init(title: "MODEL", isFlexible: true, dropped: 2),
+            .init(title: "FIRMWARE", dropped: 1), .init(title: "BATTERY", isNumeric: true, dropped: 4),
+            .init(title: "FREE", isNumeric: true, dropped: 3),
+            .init(title: "LINK"), .init(title: "SEEN", dropped: 5),
         ])
         table.rows = recorders.map { recorder in
             [

@@ -12,22 +12,30 @@ struct SessionView {
 
     func table(_ sessions: [SessionDocument]) -> [String] {
         var table = Table(columns: [
-            .init(title: "ID"), .init(title: "CAPTURED"), .init(title: "LENGTH", isNumeric: true),
-            .init(title: "TITLE", isFlexible: true), .init(title: "RECORDER", isFlexible: true),
-            .init(title: "FILES", isNumeric: true), .init(title: "SIZE", isNumeric: true),
-            .init(title: "STATE"),
+            .init(title: "ID"), .init(title: "CAPTURED", dropped: 6),
+            .init(title: "LENGTH", isNumeric: true, dropped: 2),
+            .init(title: "TITLE", isFlexible: true, dropped: 5),
+            .init(title: "RECORDER", isFlexible: true, dropped: 1),
+            .init(title: "FILES", isNumeric: true, dropped: 4),
+            .init(title: "SIZE", isNumeric: true, dropped: 3),
+            .init(title: "STATE", isFlexible: true, minimum: 14),
         ])
         table.rows = sessions.map { session in
             [
                 Text.clean(String(session.id.prefix(Self.shortID))),
                 layout.moment(session.startedAt ?? session.createdAt),
-                session.durationMs.map { Units.playingTime(milliseconds: $0) } ?? "–",
+                length(session) ?? "–",
                 Text.clean(session.title ?? (session.salvaged ? "(salvaged)" : "–")),
                 Text.clean(session.recorder, limit: 40), "\(session.uploadedFiles)/\(session.files)",
                 Units.bytes(session.bytes), state(session),
             ]
         }
         return table.lines(layout)
+    }
+
+    /// nil when it is not known: what a recorder does not say is stored as nothing.
+    private func length(_ session: SessionDocument) -> String? {
+        session.durationMs.flatMap { $0 > 0 ? Units.playingTime(milliseconds: $0) : nil }
     }
 
     private func state(_ session: SessionDocument) -> String {
@@ -40,9 +48,7 @@ struct SessionView {
         if let title = session.title { entries.append(("Title", title)) }
         if session.salvaged { entries.append(("Origin", "salvaged: no manifest named its files")) }
         if let started = session.startedAt { entries.append(("Captured", layout.moment(started))) }
-        if let length = session.durationMs {
-            entries.append(("Length", Units.playingTime(milliseconds: length)))
-        }
+        if let length = length(session) { entries.append(("Length", length)) }
         entries.append(("State", state(session)))
         if let cloud = session.cloud { entries.append(("In the cloud", cloud)) }
         entries.append(("Queued", layout.ago(session.createdAt)))
@@ -75,7 +81,8 @@ struct SessionView {
             case "uploading": "\(Units.percent(asset.uploadedBytes, of: asset.bytes)) %"
             default: asset.reason.map { Text.clean($0) }
             }
-        return Words.plain(asset.state) + (progress.map { " (\($0))" } ?? "")
+        let state = asset.state == "released" ? "uploaded, local copy removed" : Words.plain(asset.state)
+        return state + (progress.map { " (\($0))" } ?? "")
     }
 
     /// Never more than was proven: equal only where both hashes are known.

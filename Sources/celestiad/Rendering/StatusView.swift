@@ -59,9 +59,8 @@ struct StatusView {
         return adapters.flatMap { adapter in
             var pieces = ["\(Text.clean(adapter.name)) \(Text.clean(adapter.address))"]
             pieces.append(adapter.powered ? "on" : "off")
-            let state = Words.plain(adapter.state)
+            let state = adapter.reason.map { Text.clean($0) } ?? Words.plain(adapter.state)
             if state != "idle", state != pieces.last { pieces.append(state) }
-            if let reason = adapter.reason { pieces.append(Text.clean(reason)) }
             return block("Adapter", [pieces])
         }
     }

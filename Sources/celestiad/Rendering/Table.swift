@@ -3,8 +3,11 @@ struct Table {
     struct Column {
         let title: String
         var isNumeric = false
-        /// Gives up width when the line is too long.
+        /// Gives up width when the line is too long, down to `minimum`.
         var isFlexible = false
+        var minimum = 8
+        /// Left out when the line is too long all the same, the lowest first; nil: never.
+        var dropped: Int?
     }
 
     let columns: [Column]
@@ -12,34 +15,45 @@ struct Table {
     var rows: [[String]] = []
 
     private static let gap = 2
-    private static let minimumFlexible = 8
 
     func lines(_ layout: Layout) -> [String] {
-        let widths = widths(within: layout.width)
-        let titles = line(columns.map(\.title), widths)
+        var shown = Array(columns.indices)
+        var widths = widths(of: shown, within: layout.width)
+        while Self.total(widths) > layout.width, let next = leastWanted(of: shown) {
+            shown.removeAll { $0 == next }
+            widths = self.widths(of: shown, within: layout.width)
+        }
+        let titles = line(columns.map(\.title), shown, widths)
         return [layout.paint(Text.fit(titles, to: layout.width), .bold)]
-            + rows.map { Text.fit(line($0, widths), to: layout.width) }
+            + rows.map { Text.fit(line($0, shown, widths), to: layout.width) }
     }
 
-    private func widths(within width: Int) -> [Int] {
-        var widths = columns.indices.map { column in
+    private func leastWanted(of shown: [Int]) -> Int? {
+        shown.filter { columns[$0].dropped != nil }
+            .min { columns[$0].dropped ?? .max < columns[$1].dropped ?? .max }
+    }
+
+    private static func total(_ widths: [Int]) -> Int { widths.reduce(gap * (widths.count - 1), +) }
+
+    private func widths(of shown: [Int], within width: Int) -> [Int] {
+        var widths = shown.map { column in
             ([columns[column].title] + rows.map { $0[column] }).map(Text.width).max() ?? 0
         }
-        var excess = widths.reduce(Self.gap * (columns.count - 1), +) - width
-        for column in columns.indices where columns[column].isFlexible && excess > 0 {
-            let given = min(excess, max(0, widths[column] - Self.minimumFlexible))
-            widths[column] -= given
+        var excess = Self.total(widths) - width
+        for (index, column) in shown.enumerated() where columns[column].isFlexible && excess > 0 {
+            let given = min(excess, max(0, widths[index] - columns[column].minimum))
+            widths[index] -= given
             excess -= given
         }
         return widths
     }
 
-    private func line(_ cells: [String], _ widths: [Int]) -> String {
+    private func line(_ cells: [String], _ shown: [Int], _ widths: [Int]) -> String {
         var line = ""
-        for (column, cell) in cells.enumerated() {
-            let cell = Text.fit(cell, to: widths[column])
-            if column > 0 { line += String(repeating: " ", count: Self.gap) }
-            line += Text.pad(cell, to: widths[column], left: columns[column].isNumeric)
+        for (index, column) in shown.enumerated() {
+            let cell = Text.fit(cells[column], to: widths[index])
+            if index > 0 { line += String(repeating: " ", count: Self.gap) }
+            line += Text.pad(cell, to: widths[index], left: columns[column].isNumeric)
         }
         while line.last == " " { line.removeLast() }
         return line

@@ -99,6 +99,7 @@ enum Text {
             case "█": result += "#"
             case "░": result += "."
             case "–": result += "-"
+            case "“", "”": result += "\""
             default: result += "?"
             }
         }

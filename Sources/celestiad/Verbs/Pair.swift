@@ -30,12 +30,14 @@ enum PairVerb {
     ) { invocation throws(ControlError) in
         let client = try await invocation.connect()
         try preflight(try await client.status())
-        let device = try await device(invocation, client)
-        let dialogue = try await PairDialogue(invocation)
         let arguments = invocation.arguments
+        let seconds = try arguments.number("wait", in: 1...Int(PairRequest.maximumSearchSeconds)) ?? 30
+        let device = try await device(invocation, client, seconds)
+        let dialogue = try await PairDialogue(invocation)
         let request = PairRequest(
             device: device, firstTime: arguments.has("first-time"), repair: arguments.has("repair"),
-            allowJustWorks: arguments.has("allow-just-works"))
+            allowJustWorks: arguments.has("allow-just-works"),
+            searchSeconds: arguments.has("wait") ? UInt32(clamping: seconds) : nil)
         var progress = PairProgress(invocation.console)
         let result = try await client.pair(request) { job throws(ControlError) in
             progress.show(job)
@@ -46,24 +48,17 @@ enum PairVerb {
         return .success
     }
 
+    /// What would keep every pairing from working, as the status says it.
     private static func preflight(_ status: StatusDocument) throws(ControlError) {
-        guard let first = status.adapters.first else {
-            throw ControlError(
-                .adapterUnavailable, "there is no Bluetooth adapter",
-                hint: "plug one in, or: systemctl start bluetooth; bluetoothctl list")
-        }
-        guard !status.adapters.contains(where: \.powered) else { return }
-        let isBlocked = first.state == "blocked"
-        throw ControlError(
-            .adapterUnavailable,
-            "the Bluetooth adapter \(Text.clean(first.name)) is \(isBlocked ? "blocked" : "off")",
-            hint: isBlocked ? "rfkill unblock bluetooth" : "bluetoothctl power on")
+        let trouble = status.health.first { HealthItem.bluetoothTroubles.contains($0.code) }
+        guard let trouble else { return }
+        throw ControlError(.adapterUnavailable, Text.clean(trouble.text), hint: trouble.hint)
     }
 
     // MARK: Which one
 
     private static func device(
-        _ invocation: Invocation, _ client: ControlClient
+        _ invocation: Invocation, _ client: ControlClient, _ seconds: Int
     ) async throws(ControlError) -> String {
         if let device = invocation.arguments.value("device") { return device }
         let console = invocation.console
@@ -72,7 +67,6 @@ enum PairVerb {
                 .invalidArgument, "standard input is not a terminal to ask which recorder",
                 hint: "name it: --device ID; celestiad scan lists what is near")
         }
-        let seconds = try invocation.arguments.number("wait", in: 1...600) ?? 30
         console.note("Put the recorder in pairing mode. Press Enter when it is in the list.")
         let found = ScanView.sorted(try await scan(client, seconds, console))
         guard !found.isEmpty else {

@@ -1,4 +1,5 @@
 import Control
+import EventLoop
 import FoundationEssentials
 
 /// `celestiad sync`
@@ -18,10 +19,18 @@ enum SyncVerb {
             return .success
         }
         let follow = SyncFollow(
-            console: invocation.console, interval: interval(invocation), recorder: recorder)
-        return try await withDeadline(.seconds(limit), "not everything was in the cloud within \(limit) s") {
-            () throws(ControlError) in
-            try await follow.run(client)
+            console: invocation.console, interval: interval(invocation), recorder: recorder,
+            limit: .seconds(limit))
+        do throws(ControlError) {
+            return try await withDeadline(
+                .seconds(limit), "not everything was in the cloud within \(limit) s"
+            ) {
+                () throws(ControlError) in
+                try await follow.run(client)
+            }
+        } catch {
+            if error.code == .timeout { follow.outcome.value?.remarks.forEach(invocation.console.note) }
+            throw error
         }
     }
 
@@ -35,12 +44,25 @@ struct SyncFollow: Sendable {
     let console: Console
     let interval: Int64
     let recorder: String?
+    let limit: Duration
+    /// How far it has come, for whoever ends it.
+    let outcome = LatestOutcome()
+
+    /// The last outcome that was seen.
+    final class LatestOutcome: Sendable {
+        private let state = Locked<SyncOutcome?>(nil)
+
+        var value: SyncOutcome? { state.withLock { $0 } }
+        func set(_ outcome: SyncOutcome) { state.withLock { $0 = outcome } }
+    }
 
     func run(_ client: ControlClient) async throws(ControlError) -> ExitCode {
         let events = try await client.events()
-        let start = try await client.status().time
+        let before = try await client.status()
+        let end = before.time.addingTimeInterval(limit / .seconds(1))
         try await client.sync(recorder: recorder)
         var area = LiveArea(console, onError: true)
+        defer { area.erase() }
         var log = ProgressLog(interval: interval)
         for await event in events {
             if case .daemon(isRunning: false) = event {
@@ -49,56 +71,36 @@ struct SyncFollow: Sendable {
                 continue
             }
             let status = try await client.status()
-            if console.errorIsTerminal {
-                area.draw(ProgressView(layout: console.errorLayout).lines(status.transfers))
-            } else {
-                let now = Int64(console.now().timeIntervalSince1970)
-                for line in log.update(status.transfers, seconds: now) { console.note(line) }
-            }
-            guard let outcome = SyncOutcome(status, since: start, recorder: recorder) else { continue }
+            let outcome = SyncOutcome(status, start: before.time, end: end, recorder: recorder)
+            self.outcome.set(outcome)
+            show(status, &area, &log)
+            guard outcome.isOver else { continue }
             area.erase()
             outcome.remarks.forEach(console.note)
-            return outcome.remarks.isEmpty ? .success : .partial
+            if outcome.remarks.isEmpty { console.note(Self.summary(from: before, to: status)) }
+            return outcome.exitCode
         }
         throw Task.isCancelled
             ? ControlError(.cancelled, "interrupted") : ControlError(.noBus, "the message bus went away")
     }
-}
 
-/// How a sync has ended. Pure.
-struct SyncOutcome {
-    /// Why not everything is in the cloud; empty: it is.
-    private(set) var remarks: [String] = []
+    private func show(_ status: StatusDocument, _ area: inout LiveArea, _ log: inout ProgressLog) {
+        if console.errorIsTerminal {
+            area.draw(ProgressView(layout: console.errorLayout).lines(status.transfers))
+        } else {
+            let now = Int64(console.now().timeIntervalSince1970)
+            for line in log.update(status.transfers, seconds: now) { console.note(line) }
+        }
+    }
 
-    /// Nil while something is still to be done that can be done now. `start` is the daemon's time before the sync.
-    init?(_ status: StatusDocument, since start: Date, recorder: String?) {
-        guard status.transfers.isEmpty else { return nil }
-        for one in status.recorders where recorder == nil || one.id == recorder {
-            let name = Text.clean(one.name ?? one.id)
-            if let synced = one.lastSync, synced >= start, (one.pendingCaptures ?? 0) == 0 { continue }
-            if let short = one.incompleteSync, short >= start {
-                remarks.append(
-                    "\(name): not everything could be pulled: \(Text.clean(one.lastError ?? "a file was left out"))"
-                )
-                continue
-            }
-            switch one.link.state {
-            case "absent": remarks.append("\(name) is not in reach")
-            case "backing_off": remarks.append("\(name): \(Text.clean(one.link.reason ?? "the link failed"))")
-            default: return nil
-            }
+    /// What a sync that left nothing has come to.
+    static func summary(from before: StatusDocument, to after: StatusDocument) -> String {
+        func imported(_ status: StatusDocument) -> Int {
+            status.queue.states.first { $0.state == "imported" }?.sessions ?? 0
         }
-        let failed = status.queue.states.filter { $0.state == "failed_terminal" }.reduce(0) {
-            $0 + $1.sessions
-        }
-        if failed > 0 {
-            remarks.append("\(Units.count(failed, "session")) cannot be uploaded: celestiad sessions")
-        }
-        guard status.queue.pendingAssets > 0 else { return }
-        guard status.queue.nextTry != nil || status.queue.reason != nil else { return nil }
-        let files = Units.count(status.queue.pendingAssets, "file")
-        remarks.append(
-            "\(files) still to upload: \(Text.clean(status.queue.reason ?? "the upload is tried again later"))"
-        )
+        let new = imported(after) - imported(before)
+        if new > 0 { return "all is in the cloud: \(Units.count(new, "new session"))" }
+        if after.recorders.isEmpty { return "nothing to do: no recorder is paired → celestiad pair" }
+        return "nothing to do: all is in the cloud already"
     }
 }

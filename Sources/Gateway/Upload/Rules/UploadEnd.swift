@@ -34,7 +34,8 @@ package struct UploadEnd: Sendable, Equatable {
     }
 
     package init(_ failure: UploadFailure, asset: AssetID? = nil) {
-        self.init(Kind(failure), failure.message, asset: asset)
+        let kind = Kind(failure)
+        self.init(kind, failure.text(for: kind), asset: asset)
     }
 
     /// What an error of the queue means for the attempt.
@@ -75,8 +76,8 @@ extension UploadEnd.Kind {
     /// How long an attempt rests that the account is not allowed to make: somebody has to change that first.
     private static let forbiddenRest = Duration.seconds(15 * 60)
 
-    /// A gateway may be set up anew any day.
-    private static let gatewayRest = Duration.seconds(6 * 60 * 60)
+    /// A gateway whose operator has to allow larger bodies: that may happen any hour.
+    private static let gatewayRest = Duration.seconds(60 * 60)
 
     /// What a failed call means where no special rule applies. No failure of a call is terminal for a session: only a
     /// lost or damaged file, a revoked account or a wrong host is, and the queue itself knows those (F-19).
@@ -96,7 +97,7 @@ extension UploadEnd.Kind {
                 case .clockUnsynced: .shut(.clockUnsynced)
                 case .tlsUntrusted: .shut(.tlsUntrusted)
                 case .forbidden: .retry(after: Self.forbiddenRest)
-                case .gatewayLimit: .hold(.rejected, lasting: Self.gatewayRest)
+                case .gatewayLimit: .retry(after: Self.gatewayRest)
                 }
             }
     }

@@ -8,16 +8,20 @@ package struct UploadFailure: Sendable, Equatable {
     package let isUnreachable: Bool
     /// The HTTP status, when there was one.
     package let status: Int?
-    /// For the user.
+    /// For the user: what happened.
     package let message: String
+    /// For the user: what to do.
+    package let hint: String?
 
     package init(
-        _ outcome: Outcome, isUnreachable: Bool = false, status: Int? = nil, message: String = ""
+        _ outcome: Outcome, isUnreachable: Bool = false, status: Int? = nil, message: String = "",
+        hint: String? = nil
     ) {
         self.outcome = outcome
         self.isUnreachable = isUnreachable
         self.status = status
         self.message = message
+        self.hint = hint
     }
 
     package init(_ error: CloudError) {
@@ -28,7 +32,13 @@ package struct UploadFailure: Sendable, Equatable {
             }
         self.init(
             error.outcome, isUnreachable: isUnreachable, status: error.status,
-            message: error.hint.map { "\(error): \($0)" } ?? error.description)
+            message: error.description, hint: error.hint)
+    }
+
+    /// What is kept of it where an attempt ends so. A host that is shut has a hint of its own.
+    package func text(for kind: UploadEnd.Kind) -> String {
+        if case .shut = kind { return message }
+        return hint.map { "\(message); \($0)" } ?? message
     }
 
     /// What becomes of the intent that was written before the call.

@@ -16,6 +16,8 @@ package struct UploadMachine: Sendable, Equatable {
         /// Store that all of it is confirmed.
         case confirm
         case end(UploadEnd.Kind)
+
+        var isEnd: Bool { if case .end = self { true } else { false } }
     }
 
     /// The session as stored.

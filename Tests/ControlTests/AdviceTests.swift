@@ -1,0 +1,73 @@
+import Control
+import Foundation
+import Testing
+
+@testable import celestiad
+
+/// What the program tells people to type works: every `celestiad …` in a text of the sources is a verb that there is,
+/// with options that it has.
+@Suite struct AdviceTests {
+    /// Words that follow the program's name where it is the subject of a sentence.
+    private static let prose: Set<String> = [
+        "again", "and", "answered", "did", "does", "ended", "ends", "first", "is", "knows", "left", "may",
+        "must", "names", "never",
+        "runs", "serves", "so", "starts", "stopped", "that", "this", "to", "went", "works",
+    ]
+
+    struct Advice: Sendable, Hashable {
+        let place: String
+        let words: [String]
+    }
+
+    private static func sources() throws -> [URL] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Sources")
+        let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
+        return files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+    }
+
+    /// Every mention in a string literal, up to where the command must end.
+    private static func advice() throws -> [Advice] {
+        var found: [Advice] = []
+        for file in try sources() {
+            let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+            for (number, line) in lines.enumerated() {
+                let code = line.drop { $0 == " " }
+                guard !code.hasPrefix("//") else { continue }
+                for match in code.matches(of: /\bcelestiad ([^",;:)`?]+)/) {
+                    let words = match.1.split(separator: " ").map { $0.last == "." ? $0.dropLast() : $0 }.map(
+                        String.init)
+                    guard !words.isEmpty else { continue }
+                    found.append(Advice(place: "\(file.lastPathComponent):\(number + 1)", words: words))
+                }
+            }
+        }
+        return found
+    }
+
+    @Test func everyCommandThatIsAdvisedExists() throws {
+        let verbs = Dictionary(uniqueKeysWithValues: Program.verbs.map { ($0.name, $0) })
+        var commands = 0
+        for advice in try Self.advice() {
+            let first = advice.words[0]
+            guard first.first?.isLowercase == true, !Self.prose.contains(first) else { continue }
+            commands += 1
+            guard let verb = verbs[first] else {
+                Issue.record(
+                    "\(advice.place): there is no verb: celestiad \(advice.words.joined(separator: " "))")
+                continue
+            }
+            let known = Set((verb.options + Option.common).map(\.name))
+            for option in advice.words.dropFirst() where option.hasPrefix("--") {
+                #expect(known.contains(String(option.dropFirst(2))), "\(advice.place): \(advice.words)")
+            }
+        }
+        #expect(commands > 20)
+    }
+
+    @Test func thisTestCanFail() throws {
+        let all = try Self.advice().map { $0.words.joined(separator: " ") }
+        #expect(all.contains { $0.hasPrefix("retry") })
+        #expect(all.contains { $0.hasPrefix("pair --device") })
+    }
+}

@@ -151,7 +151,8 @@ import Testing
             .appending(path: "../../docs/configuration.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         for key in ConfigurationKey.all {
-            #expect(text.contains("| `\(key.name)` | `\(key.variable)` |"), "\(key.section) \(key.name)")
+            let row = "| `\(key.name)` | `\(key.variable)` | \(key.allowed) |"
+            #expect(text.contains(row), "\(key.section) \(key.name)")
         }
     }
 }

@@ -356,7 +356,7 @@ final class BusTransport {
             let path = string(dbus_message_get_path(message)),
             let interface = string(dbus_message_get_interface(message)),
             let member = string(dbus_message_get_member(message)),
-            let arguments = try? MessageReader.arguments(of: message)
+            let arguments = try? MessageReader.arguments(of: message, limits: .reply)
         else { return nil }
         return Signal(
             sender: sender, path: ObjectPath(trusted: path), interface: interface, member: member,
@@ -367,7 +367,7 @@ final class BusTransport {
         guard let sender = Self.string(dbus_message_get_sender(message)),
             let path = Self.string(dbus_message_get_path(message)),
             let member = Self.string(dbus_message_get_member(message)),
-            let arguments = try? MessageReader.arguments(of: message)
+            let arguments = try? MessageReader.arguments(of: message, limits: .call)
         else { return nil }
         return IncomingCall(
             sender: sender, path: ObjectPath(trusted: path),
@@ -427,7 +427,7 @@ private final class PendingReply {
         }
         defer { dbus_message_unref(message) }
         do throws(DBusError) {
-            let values = try MessageReader.arguments(of: message)
+            let values = try MessageReader.arguments(of: message, limits: .reply)
             guard dbus_message_get_type(message) == DBUS_MESSAGE_TYPE_ERROR else { return .success(values) }
             return .failure(error(named: dbus_message_get_error_name(message), values))
         } catch {

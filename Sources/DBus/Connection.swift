@@ -10,8 +10,10 @@ package actor Connection {
     private var router = SignalRouter()
     private var closedWaiters: [CheckedContinuation<Void, Never>] = []
     var exports = ExportTable()
-    private let (incoming, incomingContinuation) = AsyncStream.makeStream(
-        of: IncomingCall.self, bufferingPolicy: .bufferingOldest(1024))
+    /// Bounded by `callsInAll`.
+    private let (incoming, incomingContinuation) = AsyncStream.makeStream(of: IncomingCall.self)
+    /// How many calls of each sender have no answer yet.
+    private var callsUnderWay: [String: Int] = [:]
     /// Our unique name on the bus.
     package private(set) var uniqueName = ""
 
@@ -172,11 +174,24 @@ package actor Connection {
 
     // MARK: Serving
 
+    /// Calls of one sender, and of all, that may be under way; more are refused at once, so that nobody can make us keep
+    /// what he sends.
+    private static let callsPerSender = 128
+    private static let callsInAll = 256
+
     private func accept(_ call: IncomingCall) {
-        if case .dropped = incomingContinuation.yield(call) {
-            reply(
+        let (own, all) = (callsUnderWay[call.sender, default: 0], callsUnderWay.values.reduce(0, +))
+        guard own < Self.callsPerSender, all < Self.callsInAll else {
+            return reply(
                 to: call, with: .failure(.remote(DBusErrorName.limitsExceeded, "too many calls are waiting")))
         }
+        callsUnderWay[call.sender] = own + 1
+        incomingContinuation.yield(call)
+    }
+
+    private func ended(_ call: IncomingCall) {
+        let left = callsUnderWay[call.sender, default: 1] - 1
+        callsUnderWay[call.sender] = left > 0 ? left : nil
     }
 
     /// Answers method calls to exported objects until the connection closes or the task is cancelled. `authorize` is
@@ -197,7 +212,9 @@ package actor Connection {
     private func serve(
         _ call: IncomingCall, authorize: @Sendable (IncomingCall) async throws(DBusError) -> Void
     ) async {
-        reply(to: call, with: await answer(call, authorize: authorize))
+        let answer = await answer(call, authorize: authorize)
+        ended(call)
+        reply(to: call, with: answer)
     }
 
     private func reply(to call: IncomingCall, with result: Result<[DBusValue], DBusError>) {

@@ -1,15 +1,37 @@
 internal import CDBus
+import Glibc
 
 /// Takes values out of a libdbus message. libdbus has validated the message (depth, UTF-8, paths, signatures);
 /// a type that it should not have let through is an error all the same.
-enum MessageReader {
-    static func arguments(of message: OpaquePointer) throws(DBusError) -> [DBusValue] {
-        var iterator = DBusMessageIter()
-        guard dbus_message_iter_init(message, &iterator) != 0 else { return [] }
-        return try values(&iterator)
+struct MessageReader {
+    /// What a message may become: a value takes a hundred times the memory of its byte on the wire.
+    struct Limits {
+        var values: Int
+        var bytes: Int
+
+        /// Of a call, which anybody on the bus can send.
+        static let call = Limits(values: 1024, bytes: 64 << 10)
+        /// Of what we asked for: all objects of bluetoothd come in one reply.
+        static let reply = Limits(values: 1 << 20, bytes: 16 << 20)
     }
 
-    private static func values(_ iterator: inout DBusMessageIter) throws(DBusError) -> [DBusValue] {
+    private var left: Limits
+
+    static func arguments(of message: OpaquePointer, limits: Limits) throws(DBusError) -> [DBusValue] {
+        var iterator = DBusMessageIter()
+        guard dbus_message_iter_init(message, &iterator) != 0 else { return [] }
+        var reader = MessageReader(left: limits)
+        return try reader.values(&iterator)
+    }
+
+    private mutating func spend(bytes: Int) throws(DBusError) {
+        left.bytes -= bytes
+        guard left.bytes >= 0 else { throw Self.tooLarge }
+    }
+
+    private static let tooLarge = DBusError(.malformed, "the message is too large")
+
+    private mutating func values(_ iterator: inout DBusMessageIter) throws(DBusError) -> [DBusValue] {
         var values: [DBusValue] = []
         while dbus_message_iter_get_arg_type(&iterator) != 0 {
             values.append(try value(&iterator))
@@ -18,31 +40,33 @@ enum MessageReader {
         return values
     }
 
-    private static func value(_ iterator: inout DBusMessageIter) throws(DBusError) -> DBusValue {
+    private mutating func value(_ iterator: inout DBusMessageIter) throws(DBusError) -> DBusValue {
+        left.values -= 1
+        guard left.values >= 0 else { throw Self.tooLarge }
         let type = dbus_message_iter_get_arg_type(&iterator)
         switch UInt8(truncatingIfNeeded: type) {
-        case UInt8(ascii: "y"): return .byte(basic(&iterator, 0))
-        case UInt8(ascii: "b"): return .boolean(basic(&iterator, dbus_bool_t(0)) != 0)
-        case UInt8(ascii: "n"): return .int16(basic(&iterator, 0))
-        case UInt8(ascii: "q"): return .uint16(basic(&iterator, 0))
-        case UInt8(ascii: "i"): return .int32(basic(&iterator, 0))
-        case UInt8(ascii: "u"): return .uint32(basic(&iterator, 0))
-        case UInt8(ascii: "x"): return .int64(basic(&iterator, 0))
-        case UInt8(ascii: "t"): return .uint64(basic(&iterator, 0))
-        case UInt8(ascii: "d"): return .double(basic(&iterator, 0))
-        case UInt8(ascii: "s"): return .string(text(&iterator))
-        case UInt8(ascii: "g"): return .signature(text(&iterator))
-        case UInt8(ascii: "o"): return .objectPath(ObjectPath(trusted: text(&iterator)))
+        case UInt8(ascii: "y"): return .byte(Self.basic(&iterator, 0))
+        case UInt8(ascii: "b"): return .boolean(Self.basic(&iterator, dbus_bool_t(0)) != 0)
+        case UInt8(ascii: "n"): return .int16(Self.basic(&iterator, 0))
+        case UInt8(ascii: "q"): return .uint16(Self.basic(&iterator, 0))
+        case UInt8(ascii: "i"): return .int32(Self.basic(&iterator, 0))
+        case UInt8(ascii: "u"): return .uint32(Self.basic(&iterator, 0))
+        case UInt8(ascii: "x"): return .int64(Self.basic(&iterator, 0))
+        case UInt8(ascii: "t"): return .uint64(Self.basic(&iterator, 0))
+        case UInt8(ascii: "d"): return .double(Self.basic(&iterator, 0))
+        case UInt8(ascii: "s"): return .string(try text(&iterator))
+        case UInt8(ascii: "g"): return .signature(try text(&iterator))
+        case UInt8(ascii: "o"): return .objectPath(ObjectPath(trusted: try text(&iterator)))
         case UInt8(ascii: "h"):
             // libdbus hands out a duplicate that is ours to close.
-            let fd = basic(&iterator, Int32(-1))
+            let fd = Self.basic(&iterator, Int32(-1))
             guard fd >= 0 else { throw DBusError(.malformed, "the message's descriptor did not arrive") }
             return .unixFD(SharedFD(fd))
         case UInt8(ascii: "v"):
-            var inside = recurse(&iterator)
+            var inside = Self.recurse(&iterator)
             return .variant(try value(&inside))
         case UInt8(ascii: "r"):
-            var inside = recurse(&iterator)
+            var inside = Self.recurse(&iterator)
             return .structure(try values(&inside))
         case UInt8(ascii: "a"):
             return try array(&iterator)
@@ -51,11 +75,11 @@ enum MessageReader {
         }
     }
 
-    private static func array(_ iterator: inout DBusMessageIter) throws(DBusError) -> DBusValue {
+    private mutating func array(_ iterator: inout DBusMessageIter) throws(DBusError) -> DBusValue {
         let element = dbus_message_iter_get_element_type(&iterator)
-        var inside = recurse(&iterator)
-        if element == Int32(UInt8(ascii: "y")) { return .bytes(bytes(&inside)) }
-        guard let type = elementType(&iterator) else {
+        var inside = Self.recurse(&iterator)
+        if element == Int32(UInt8(ascii: "y")) { return .bytes(try bytes(&inside)) }
+        guard let type = Self.elementType(&iterator) else {
             throw DBusError(.malformed, "the message has an array of unknown type")
         }
         guard case .dictionary(let key, let value) = type else {
@@ -66,7 +90,7 @@ enum MessageReader {
         }
         var entries: [DBusValue: DBusValue] = [:]
         while dbus_message_iter_get_arg_type(&inside) != 0 {
-            var entry = recurse(&inside)
+            var entry = Self.recurse(&inside)
             let entryKey = try self.value(&entry)
             dbus_message_iter_next(&entry)
             entries[entryKey] = try self.value(&entry)
@@ -81,11 +105,12 @@ enum MessageReader {
         return DBusType.parse(String(cString: characters))?.first
     }
 
-    private static func bytes(_ iterator: inout DBusMessageIter) -> [UInt8] {
+    private mutating func bytes(_ iterator: inout DBusMessageIter) throws(DBusError) -> [UInt8] {
         var base: UnsafePointer<UInt8>?
         var count: Int32 = 0
         dbus_message_iter_get_fixed_array(&iterator, &base, &count)
         guard let base, count > 0 else { return [] }
+        try spend(bytes: Int(count))
         return Array(UnsafeBufferPointer(start: base, count: Int(count)))
     }
 
@@ -103,9 +128,11 @@ enum MessageReader {
         return value
     }
 
-    private static func text(_ iterator: inout DBusMessageIter) -> String {
+    private mutating func text(_ iterator: inout DBusMessageIter) throws(DBusError) -> String {
         var characters: UnsafePointer<CChar>?
         dbus_message_iter_get_basic(&iterator, &characters)
-        return characters.map { String(cString: $0) } ?? ""
+        guard let characters else { return "" }
+        try spend(bytes: strlen(characters))
+        return String(cString: characters)
     }
 }

@@ -58,6 +58,50 @@ private let echo = ExportedInterface(
         try await client.call(MethodCall(name, path, name, member, arguments), timeout: .seconds(20))
     }
 
+    @Test func aCallWithMoreThanAnyoneNeedsIsRefused() async throws {
+        try await withServer { client, _, _ in
+            let large: [DBusValue] = [
+                .array(of: .variant, Array(repeating: .variant(.byte(1)), count: 100_000)),
+                .strings([String(repeating: "x", count: 1 << 20)]),
+                .bytes(Array(repeating: 0, count: 1 << 20)),
+            ]
+            for value in large {
+                let answer = try? await call(client, "Echo", [.variant(value)])
+                #expect(answer == nil)
+            }
+            let answer = try await call(client, "Echo", [.variant(.byte(1))])
+            #expect(answer == [.variant(.byte(1))])
+        }
+    }
+
+    @Test func oneSenderCannotKeepTheOthersWaiting() async throws {
+        try await withServer { client, _, bus in
+            let loop = client.loop
+            let other = try await Connection.open(bus.address, on: loop)
+            await withTaskGroup(of: DBusError?.self) { group in
+                for _ in 0..<200 {
+                    group.addTask {
+                        do throws(DBusError) {
+                            _ = try await self.call(client, "Hang")
+                            return nil
+                        } catch {
+                            return error
+                        }
+                    }
+                }
+                // Those beyond the limit are refused at once, the others still wait.
+                for _ in 0..<72 {
+                    let refusal = await group.next()
+                    #expect((refusal ?? nil)?.name == DBusErrorName.limitsExceeded)
+                }
+                let answer = try? await call(other, "Echo", [.variant(.byte(1))])
+                #expect(answer == [.variant(.byte(1))])
+                group.cancelAll()
+            }
+            await other.close()
+        }
+    }
+
     @Test func everyKindOfValueRoundTrips() async throws {
         let values: [DBusValue] = [
             .byte(.max), .boolean(true), .int16(.min), .uint16(.max), .int32(.min), .uint32(.max),

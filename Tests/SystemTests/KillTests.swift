@@ -101,7 +101,7 @@ extension SystemTests {
             try await Laboratory.run(Captures("interview", ["one.wav": 1])) { lab in
                 let client = lab.client
                 await withTaskGroup(of: Void.self) { group in
-                    for _ in 0..<50 {
+                    for _ in 0..<20 {
                         group.addTask { while (try? await client.sessions(SessionQuery())) != nil {} }
                     }
                     #expect(await lab.endDaemon(SIGTERM) == 0)

@@ -62,7 +62,8 @@ final class Screen: Sendable {
     func status() async throws -> Int? {
         let words = try await tmux("display-message", "-p", "#{pane_dead} #{pane_dead_status}").output
             .split { $0.isWhitespace }
-        return words.first == "1" ? words.last.flatMap { Int($0) } : nil
+        // tmux sees the terminal's end before it has the exit status.
+        return words.first == "1" && words.count == 2 ? Int(words[1]) : nil
     }
 
     func waitFor(_ text: String) async throws {

@@ -94,6 +94,12 @@ let package = Package(
             ["FakeBlueZ", "BlueZPeripheral", "RecorderModel", "SimulatorControl", "DBus", "EventLoop"],
             path: "simulators/celestia-recorder"),
 
+        .systemLibrary(
+            name: "CTorture", path: "simulators/torture/CTorture", providers: [.apt(["libc6-dev"])]),
+        .executableTarget(
+            name: "celestia-torture", dependencies: ["CaptureQueue", "EventLoop", "CTorture"],
+            path: "simulators/torture", exclude: ["CTorture", "faults.c"], swiftSettings: settings),
+
         .target(
             name: "TestSupport", dependencies: ["EventLoop", "ObjectTransfer", "Recorder"],
             path: "Tests/TestSupport", swiftSettings: settings),

@@ -20,6 +20,11 @@ static inline int celestia_sqlite_harden(sqlite3 *database) {
     return code;
 }
 
+/* A damaged database is evidence: closing it must not fold its log into it. */
+static inline void celestia_sqlite_keep_log(sqlite3 *database) {
+    if (database) sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}
+
 /* Extended result codes are shifted macros that Swift does not import. */
 static const int celestia_sqlite_ioerr_fsync = SQLITE_IOERR_FSYNC;
 static const int celestia_sqlite_ioerr_dir_fsync = SQLITE_IOERR_DIR_FSYNC;

@@ -8,23 +8,42 @@ package enum SessionFilter: Sendable, Equatable {
     case state(SessionState)
 }
 
+extension SessionFilter {
+    fileprivate var state: SessionState? {
+        if case .state(let state) = self { state } else { nil }
+    }
+}
+
 extension CaptureQueue {
-    /// One page of sessions, the newest first; `before` is the cursor of the page before.
+    /// One page of sessions, the newest first: of one recorder, where it is named. `before` is the cursor of the page
+    /// before; `offset` skips so many, which costs a look at each of them.
     package func sessions(
-        _ filter: SessionFilter = .all, before: Int64? = nil, limit: Int = 100
+        _ filter: SessionFilter = .all, recorder: String? = nil, before: Int64? = nil, offset: Int = 0,
+        limit: Int = 100
     ) throws(QueueError) -> SessionPage {
         let limit = min(1000, max(1, limit))
-        let state: SessionState? = if case .state(let state) = filter { state } else { nil }
-        let sql =
-            "SELECT \(SessionRecord.columns) FROM sessions WHERE seq < ?1 AND \(Self.condition(filter))"
-            + " ORDER BY seq DESC LIMIT ?3"
-        let rows = try database.all(sql, before ?? .max, state, limit + 1) { row throws(QueueError) in
-            try SessionRecord(&row)
+        let sql = SessionQueries.page(filter, ofRecorder: recorder != nil)
+        let rows = try database.all(sql, before ?? .max, filter.state, limit + 1, max(0, offset), recorder) {
+            row throws(QueueError) in try SessionRecord(&row)
         }
         var summaries: [SessionSummary] = []
         for session in rows.prefix(limit) { summaries.append(try summary(session)) }
         return SessionPage(
             sessions: summaries, next: rows.count > limit ? summaries.last?.session.sequence : nil)
+    }
+
+    /// How many sessions match.
+    package func sessionCount(
+        _ filter: SessionFilter = .all, recorder: String? = nil
+    ) throws(QueueError) -> Int {
+        if recorder == nil, filter != .attention {
+            let states = try counts().sessions
+            guard let state = filter.state else { return states.values.reduce(0, +) }
+            return states[state, default: 0]
+        }
+        let sql = SessionQueries.count(filter, ofRecorder: recorder != nil)
+        let count = try database.number(sql, Int64.max, filter.state, 0, 0, recorder)
+        return Int(clamping: count ?? 0)
     }
 
     /// A session with all that belongs to it; nil when there is none.
@@ -65,7 +84,7 @@ extension CaptureQueue {
     /// Sessions by state, and bytes under way.
     package func counts() throws(QueueError) -> QueueCounts {
         let database = try database
-        let states = try database.all("SELECT state, count(*) FROM sessions GROUP BY state") {
+        let states = try database.all("SELECT state, sessions FROM state_counts WHERE sessions > 0") {
             row throws(QueueError) in (try row.value(SessionState.self), try row.int())
         }
         let bytes = try database.first(
@@ -76,19 +95,6 @@ extension CaptureQueue {
             sessions: Dictionary(uniqueKeysWithValues: states), wantedBytes: bytes?.0 ?? 0,
             storedBytes: bytes?.1 ?? 0, unsentBytes: bytes?.2 ?? 0,
             unsentFiles: bytes?.3 ?? 0, ambiguous: Int(clamping: ambiguous ?? 0))
-    }
-
-    static func condition(_ filter: SessionFilter) -> String {
-        switch filter {
-        case .all: "?2 IS NULL"
-        case .state: "state = ?2"
-        case .attention:
-            """
-            ?2 IS NULL AND seq IN (SELECT seq FROM sessions WHERE held > 0
-                UNION SELECT seq FROM sessions WHERE state = 'failed_terminal'
-                UNION SELECT session_seq FROM inflight WHERE is_ambiguous = 1)
-            """
-        }
     }
 
     private func assets(of sequence: Int64) throws(QueueError) -> [AssetRecord] {
@@ -127,5 +133,36 @@ extension CaptureQueue {
         }
         guard let row else { throw QueueError(.corrupt, "a sum without a row") }
         return row
+    }
+}
+
+/// The queries of lists: ?1 the cursor, ?2 the state, ?3 how many, ?4 how many to skip, ?5 the recorder.
+enum SessionQueries {
+    static func page(_ filter: SessionFilter, ofRecorder: Bool) -> String {
+        """
+        SELECT \(SessionRecord.columns) FROM sessions WHERE seq IN (SELECT seq FROM sessions
+            WHERE \(condition(filter, ofRecorder)) ORDER BY seq DESC LIMIT ?3 OFFSET ?4) ORDER BY seq DESC
+        """
+    }
+
+    static func count(_ filter: SessionFilter, ofRecorder: Bool) -> String {
+        "SELECT count(*) + 0 * ifnull(?3, ?4) FROM sessions WHERE \(condition(filter, ofRecorder))"
+    }
+
+    private static func condition(_ filter: SessionFilter, _ isOfRecorder: Bool) -> String {
+        // The unary plus keeps SQLite from walking the whole index of the other column.
+        let recorder = isOfRecorder ? "recorder_serial = ?5" : "?5 IS NULL"
+        let state =
+            switch filter {
+            case .all: "?2 IS NULL"
+            case .state: isOfRecorder ? "+state = ?2" : "state = ?2"
+            case .attention:
+                """
+                ?2 IS NULL AND seq IN (SELECT seq FROM sessions WHERE held > 0
+                    UNION SELECT seq FROM sessions WHERE state = 'failed_terminal'
+                    UNION SELECT session_seq FROM inflight WHERE is_ambiguous = 1)
+                """
+            }
+        return "seq < ?1 AND \(recorder) AND \(state)"
     }
 }

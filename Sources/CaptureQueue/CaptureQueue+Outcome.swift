@@ -146,14 +146,6 @@ extension CaptureQueue {
         }
     }
 
-    /// The user discards the session. Its bytes stay until `purge`.
-    package func cancel(_ id: SessionID) throws(QueueError) {
-        let session = try requireSession(id)
-        try change { _ throws(QueueError) in try transition(session.sequence, .cancelRequested) }
-        active.remove(id)
-        for (asset, pull) in pulls where pull.sessionID == id { try suspendPull(asset) }
-    }
-
     /// Changes what the cloud shows of a session: the result of a merge, or an edit. nil keeps a field.
     /// `deletedEvents` are named to the cloud until it has acknowledged them.
     package func updateMetadata(

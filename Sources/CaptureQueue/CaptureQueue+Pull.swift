@@ -63,7 +63,7 @@ extension CaptureQueue {
         guard asset.pullState == .wanted, pulls[id] == nil else {
             throw QueueError(.illegalTransition, "asset \(id) is not to be pulled, or is being pulled")
         }
-        try checkSpace(for: asset.byteSize - asset.pulledBytes)
+        try requireSpace(for: asset.byteSize - asset.pulledBytes)
         let writer = try guarding { () throws(QueueError) in
             try spool.openPart(asset.sessionID, id, from: asset.pulledBytes)
         }
@@ -244,17 +244,6 @@ extension CaptureQueue {
             try database.run("UPDATE assets SET pulled_bytes = ? WHERE id = ?", length, id)
         }
         writer.journalled = length
-    }
-
-    private func checkSpace(for bytes: Int64) throws(QueueError) {
-        guard let space = configuration.freeSpace(try spool.descriptor) else { return }
-        let reserve = max(
-            configuration.reservedBytes, space.total / 100 * min(100, configuration.reservedPercent))
-        guard space.free - bytes >= reserve else {
-            throw QueueError(
-                .lowSpace, space.refusal(of: bytes, reserve: reserve),
-                hint: "free some space; the recorder keeps the file")
-        }
     }
 }
 

@@ -18,16 +18,23 @@ package struct StartReport: Sendable, Equatable {
     package var ambiguous = 0
     /// Names in the spool that are not the queue's; left alone.
     package var foreign: [String] = []
+    /// The file that holds the damaged database, when there was one and the queue was made anew from the spool.
+    package var setAside: String?
+    /// What was found wrong with it.
+    package var finding: String?
+    /// Whether every stored file was read again, because a flush had failed.
+    package var verifiedContents = false
 }
 
 /// Bringing database and spool in line at start. Nothing with bytes of unknown worth is ever deleted.
 extension CaptureQueue {
-    func reconcile(wasClean: Bool) throws(QueueError) -> StartReport {
-        var report = StartReport(wasClean: wasClean)
+    func reconcile(wasClean: Bool, verifying: Bool) throws(QueueError) -> StartReport {
+        var report = StartReport(wasClean: wasClean, verifiedContents: verifying)
         try restartSessions(&report)
         // After a stop in order, every row and file was in line; looking at a million files would only
         // delay the start.
         guard !wasClean || configuration.alwaysChecks else { return report }
+        try spool.removeStaged()
         let (sessions, foreign) = try spool.sessions()
         report.foreign = foreign
         for session in sessions.sorted(by: { $0.text < $1.text }) { try reconcile(session, &report) }
@@ -51,7 +58,8 @@ extension CaptureQueue {
     private func reconcile(_ session: SessionID, _ report: inout StartReport) throws(QueueError) {
         if try sessionRow(session) == nil {
             guard try adopt(session) else {
-                report.foreign.append(session.text)
+                // A kill before the description was in place leaves a directory with nothing in it.
+                if try !spool.removeIfBare(session) { report.foreign.append(session.text) }
                 return
             }
             report.adoptedSessions.append(session)
@@ -65,6 +73,7 @@ extension CaptureQueue {
             case .part(let asset): try reconcilePart(asset, session, &report)
             case .temporary(let name): try spool.removeTemporary(session, name)
             case .foreign(let name): report.foreign.append("\(session)/\(name)")
+            case .cancelled: try confirmCancelled(session)
             case .sidecar, .description, .damaged: break
             }
         }
@@ -79,11 +88,20 @@ extension CaptureQueue {
         else { return false }
         do throws(QueueError) {
             _ = try register(description)
+            if let old = description.migratedFrom.flatMap(SessionID.init) {
+                try endMigrated(old, to: session)
+            }
             return true
         } catch {
             guard error.code == .invalidInput || error.code == .identityClash else { throw error }
             return false
         }
+    }
+
+    /// The crash came between the new session's files and the COMMIT that ends the old one.
+    private func endMigrated(_ id: SessionID, to new: SessionID) throws(QueueError) {
+        guard let old = try sessionRow(id), old.migratedTo == nil, old.state != .imported else { return }
+        try change { _ throws(QueueError) in try finishMigration(from: old.sequence, to: new) }
     }
 
     /// A complete file: in line, to be adopted, to be removed after its receipt, or not ours.
@@ -97,7 +115,14 @@ extension CaptureQueue {
         switch asset.pullState {
         case .stored:
             do throws(QueueError) {
-                _ = try spool.openStored(session, id, size: asset.byteSize)
+                let file = try spool.openStored(session, id, size: asset.byteSize)
+                if report.verifiedContents, asset.uploadState != .uploaded,
+                    try digest(of: file) != asset.sha256
+                {
+                    throw QueueError(
+                        .assetCorrupt,
+                        "the stored file of asset \(id) does not have the SHA-256 it was stored with")
+                }
             } catch {
                 guard error.code == .assetCorrupt || error.code == .assetMissing else { throw error }
                 try spool.setAside(session, id)
@@ -113,7 +138,8 @@ extension CaptureQueue {
     /// The crash came between rename and COMMIT: the file is believed only after it was hashed.
     private func adopt(_ asset: AssetRecord, _ report: inout StartReport) throws(QueueError) {
         let sidecar = try spool.sidecar(asset.sessionID, asset.id)
-        guard let digest = try? storedDigest(asset), digest.hex == sidecar?.sha256 else {
+        let file = try? spool.openStored(asset.sessionID, asset.id, size: asset.byteSize)
+        guard let file, let digest = try? digest(of: file), digest.hex == sidecar?.sha256 else {
             // Not what it should be: out of the way, and the source is asked again.
             try spool.setAside(asset.sessionID, asset.id)
             return
@@ -125,8 +151,14 @@ extension CaptureQueue {
         report.adoptedAssets.append(asset.id)
     }
 
-    private func storedDigest(_ asset: AssetRecord) throws(QueueError) -> SHA256Digest {
-        let file = try spool.openStored(asset.sessionID, asset.id, size: asset.byteSize)
+    /// The user discarded it, whatever became of the row that said so.
+    private func confirmCancelled(_ id: SessionID) throws(QueueError) {
+        let session = try requireSession(id)
+        guard session.state != .cancelled, session.state != .imported else { return }
+        try change { _ throws(QueueError) in try transition(session.sequence, .cancelRequested) }
+    }
+
+    private func digest(of file: AssetFile) throws(QueueError) -> SHA256Digest {
         let hasher = SHA256()
         var offset: Int64 = 0
         while offset < file.size {

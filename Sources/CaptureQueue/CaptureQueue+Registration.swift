@@ -33,19 +33,24 @@ extension CaptureQueue {
         // database, and a description without a row is registered again at the next start.
         let hasNews = known == nil ? true : try !newAssets(registration, id).isEmpty
         if hasNews { try guarding { () throws(QueueError) in try spool.prepare(id, registration) } }
-        return try change { database throws(QueueError) in
-            if known == nil { try insertSession(id, registration) }
-            guard let session = try sessionRow(id) else { throw missing(id) }
-            let news = try newAssets(registration, id)
-            try insertAssets(news, of: session, registration)
-            try insertEvents(registration, session)
-            try sealIfComplete(session.sequence)
-            let all = registration.assets.map { registration.assetID(of: $0, session: id) }
-            return RegisteredCapture(
-                sessionID: id, state: try sessionRow(id)?.state ?? session.state, isNew: known == nil,
-                added: news.map { registration.assetID(of: $0, session: id) },
-                notTaken: try foreign(registration.assets, all, session.sequence))
-        }
+        return try change { _ throws(QueueError) in try enter(registration, id, isNew: known == nil) }
+    }
+
+    /// Makes the rows of a capture, inside the caller's transaction.
+    func enter(
+        _ registration: CaptureRegistration, _ id: SessionID, isNew: Bool
+    ) throws(QueueError) -> RegisteredCapture {
+        if isNew { try insertSession(id, registration) }
+        guard let session = try sessionRow(id) else { throw missing(id) }
+        let news = try newAssets(registration, id)
+        try insertAssets(news, of: session, registration)
+        try insertEvents(registration, session)
+        try sealIfComplete(session.sequence)
+        let all = registration.assets.map { registration.assetID(of: $0, session: id) }
+        return RegisteredCapture(
+            sessionID: id, state: try sessionRow(id)?.state ?? session.state, isNew: isNew,
+            added: news.map { registration.assetID(of: $0, session: id) },
+            notTaken: try foreign(registration.assets, all, session.sequence))
     }
 
     /// The session's stored row.
@@ -124,9 +129,9 @@ extension CaptureQueue {
                 recorder_serial, storage_generation, manifest_object_id, manifest_fingerprint,
                 manifest_state, is_salvaged, target_host, target_library_id, parent_document_id, title,
                 started_text, started_at, ended_text, ended_at, duration_ms, idempotency_scope,
-                device_name, device_model, app_surface, source_path_hint, image_provenance)
+                device_name, device_model, app_surface, source_path_hint, image_provenance, migrated_from)
             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)
+                ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
             """,
             id, registration.captureID, now, registration.sourceKind, registration.originDeviceID,
             registration.origin?.serial, registration.origin?.storageGeneration,
@@ -137,7 +142,8 @@ extension CaptureQueue {
             registration.endedAt?.text, registration.endedAt?.instant, registration.durationMs,
             Identity.idempotencyScope(session: id), registration.provenance.deviceName,
             registration.provenance.deviceModel, registration.provenance.appSurface,
-            registration.provenance.sourcePathHint, try StringMap.encode(registration.provenance.image))
+            registration.provenance.sourcePathHint, try StringMap.encode(registration.provenance.image),
+            registration.migratedFrom)
         let sequence = database.lastInsertedKey
         for step in registration.provenance.chain { try appendProvenance(step, to: sequence) }
     }

@@ -11,30 +11,25 @@ extension CaptureQueue {
         for (sequence, id) in due { try release(sequence, id) }
     }
 
-    /// Removes the bytes of a session that the user has cancelled. This loses them for good: the caller has
-    /// asked the user.
-    package func purge(_ id: SessionID) throws(QueueError) {
-        let session = try requireSession(id)
-        guard session.state == .cancelled else {
-            throw QueueError(
-                .illegalTransition,
-                "only a cancelled session can be purged, this one is \(session.state.rawValue)")
-        }
-        try release(session.sequence, id)
-    }
-
-    private func release(_ sequence: Int64, _ id: SessionID) throws(QueueError) {
+    /// Removes a session's bytes. Of an imported one the receipts are stored already, and it is found out at the start
+    /// what a crash left; what the user has removed is written down first, or its missing files would look like a loss.
+    func release(_ sequence: Int64, _ id: SessionID, isPurge: Bool = false) throws(QueueError) {
         _ = try writable
+        if isPurge { try noteReleased(sequence) }
         // Parts that never became whole go only with a purge: the cloud does not have them.
         let assets = try database.all(
-            "SELECT a.id FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq WHERE s.seq = ?"
-                + " AND (a.pull_state <> 'unobtainable' OR s.state = 'cancelled')", sequence
+            "SELECT id FROM assets WHERE session_seq = ? AND (pull_state <> 'unobtainable' OR ?)", sequence,
+            isPurge
         ) { row throws(QueueError) in try row.assetID() }
         for asset in assets {
             pulls[asset] = nil
             try spool.removeStored(id, asset)
         }
         try spool.removeIfEmpty(id)
+        if !isPurge { try noteReleased(sequence) }
+    }
+
+    private func noteReleased(_ sequence: Int64) throws(QueueError) {
         try change { database throws(QueueError) in
             try database.run(
                 "UPDATE assets SET pull_state = 'released' WHERE session_seq = ?"

@@ -15,35 +15,78 @@ package actor CaptureQueue {
     /// The failed flush after which nothing is changed any more.
     private var suspicion: QueueError?
     private var suspicionObservers: [AsyncStream<QueueError>.Continuation] = []
+    /// Whether the database was found damaged since the start: the next start has to look.
+    private var isDamaged = false
+    /// Bytes of the largest file that had to wait for space; pulls go on when it fits.
+    var missingSpace: Int64?
     /// The parts that are open for appending.
     var pulls: [AssetID: Pull] = [:]
+    /// The imports that are being copied.
+    var imports: [Int: Import] = [:]
+    var lastImport = 0
     /// The sessions that the uploader has in hand; not offered again until it puts them down.
     var active: Set<SessionID> = []
     private var observers: [AsyncStream<Void>.Continuation] = []
-
     /// A queue that is not open yet; call `open` before anything else.
     package init(_ configuration: QueueConfiguration, executor: any SerialExecutor & Sendable) {
         self.configuration = configuration
         self.executor = executor
     }
 
-    /// Takes the data directory, checks and migrates the database and brings it in line with the spool.
+    /// Takes the data directory, checks and migrates the database and brings it in line with the spool. A damaged
+    /// database is set aside, and the queue is made anew from what lies in the spool (`StartReport.setAside`).
     ///
-    /// Throws `alreadyInUse`, `notWritable`, `foreignSchema`, `corrupt`; then nothing was changed.
+    /// Throws `alreadyInUse`, `notWritable`, `foreignSchema`; then nothing was changed.
     package func open() throws(QueueError) -> StartReport {
         guard storage == nil else { throw QueueError(.alreadyInUse, "the queue is open already") }
-        let opened = try Storage(configuration.directory)
-        if !opened.wasClean || configuration.alwaysChecks { try Schema.check(opened.database) }
-        try opened.markDirty()
-        storage = opened
+        let directory = try StateDirectory(configuration.directory)
+        var finding = QueueError(.corrupt, "queue.db is damaged")
+        // SQLite calls a read that failed once a damaged database, too: only what is damaged the second time is.
+        for _ in 1...2 {
+            do throws(QueueError) {
+                return try open(directory, after: nil)
+            } catch {
+                guard error.code == .corrupt else { throw error }
+                finding = error
+            }
+        }
+        return try open(directory, after: try DamagedDatabase.setAside(directory, finding))
+    }
+
+    private func open(
+        _ directory: StateDirectory, after damage: DamagedDatabase?
+    ) throws(QueueError) -> StartReport {
+        let opened = try openStorage(directory)
         do throws(QueueError) {
-            var report = try reconcile(wasClean: opened.wasClean)
+            if !opened.wasClean || configuration.alwaysChecks { try Schema.check(opened.database) }
+            storage = opened
+            try usingBallast { () throws(QueueError) in try opened.markDirty() }
+            damage?.salvage(directory, into: opened.database)
+            var report = try reconcile(wasClean: opened.wasClean, verifying: opened.wasSuspect)
             report.isNew = opened.isNew
+            report.setAside = damage?.name
+            report.finding = damage?.finding
+            if opened.wasSuspect { try opened.clearSuspect() }
             try releaseDueBytes()
+            _ = try reviewSpace()
             return report
         } catch {
+            if error.code == .corrupt { opened.database.abandon() }
             storage = nil
             throw error
+        }
+    }
+
+    /// On a disk that is full to the last byte SQLite cannot even open: the ballast is for that, too.
+    private func openStorage(_ directory: StateDirectory) throws(QueueError) -> Storage {
+        let size = configuration.ballastBytes
+        do throws(QueueError) {
+            return try Storage(directory, ballastBytes: size)
+        } catch {
+            guard error.code == .diskFull, Ballast(directory: directory, size: size).drop() else {
+                throw error
+            }
+            return try Storage(directory, ballastBytes: size)
         }
     }
 
@@ -52,12 +95,13 @@ package actor CaptureQueue {
         guard let storage else { return }
         for asset in pulls.keys.sorted(by: { $0.text < $1.text }) { try? suspendPull(asset) }
         pulls = [:]
+        for number in imports.keys { abandonImport(number) }
         for observer in observers { observer.finish() }
         observers = []
         for observer in suspicionObservers { observer.finish() }
         suspicionObservers = []
         self.storage = nil
-        if suspicion == nil { try storage.markClean() }
+        if suspicion == nil, !isDamaged { try storage.markClean() }
     }
 
     /// A stream with one element after each change or burst of changes. Ends when the queue closes.
@@ -68,8 +112,8 @@ package actor CaptureQueue {
         return stream
     }
 
-    /// The failed flush after which the queue refuses every change: the daemon has to end, so that the next start
-    /// verifies what there is. Ends without an element when the queue closes before that.
+    /// The failed flush after which the queue refuses every change, or the damage that the database shows: the daemon has
+    /// to end, so that the next start verifies what there is. Ends without an element when the queue closes before that.
     package func suspicions() -> AsyncStream<QueueError> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: QueueError.self, bufferingPolicy: .bufferingOldest(1))
@@ -86,7 +130,7 @@ package actor CaptureQueue {
         get throws(QueueError) { try opened.spool }
     }
 
-    private var opened: Storage {
+    var opened: Storage {
         get throws(QueueError) {
             guard let storage else { throw QueueError(.closed, "the queue is not open") }
             return storage
@@ -100,10 +144,23 @@ package actor CaptureQueue {
     func change<T>(_ body: (Database) throws(QueueError) -> T) throws(QueueError) -> T {
         let database = try writable
         let value = try guarding { () throws(QueueError) in
-            try database.transaction { () throws(QueueError) in try body(database) }
+            try usingBallast { () throws(QueueError) in
+                try database.transaction { () throws(QueueError) in try body(database) }
+            }
         }
         announce()
         return value
+    }
+
+    /// Runs a small write that has to succeed even on a full disk: once more after the ballast is gone. The failed
+    /// attempt must have left nothing.
+    func usingBallast<T>(_ body: () throws(QueueError) -> T) throws(QueueError) -> T {
+        do throws(QueueError) {
+            return try body()
+        } catch {
+            guard error.code == .diskFull, try opened.ballast.drop() else { throw error }
+            return try body()
+        }
     }
 
     /// Runs disk work; a failed flush makes the storage suspect for good.
@@ -113,11 +170,19 @@ package actor CaptureQueue {
         } catch {
             if error.code == .storageSuspect, suspicion == nil {
                 suspicion = error
+                storage?.markSuspect()
+                for observer in suspicionObservers { observer.yield(error) }
+            }
+            if error.code == .corrupt, !isDamaged {
+                isDamaged = true
                 for observer in suspicionObservers { observer.yield(error) }
             }
             throw error
         }
     }
+
+    /// Whether every change is refused, because a flush has failed.
+    var isReadOnly: Bool { suspicion != nil }
 
     /// The database, unless a flush has failed since the start.
     var writable: Database {
@@ -135,53 +200,5 @@ package actor CaptureQueue {
         observers.removeAll { observer in
             if case .terminated = observer.yield() { true } else { false }
         }
-    }
-}
-
-/// The open data directory: its lock, its database and its spool.
-final class Storage {
-    let database: Database
-    let spool: Spool
-    /// Whether the last run ended by `markClean`.
-    let wasClean: Bool
-    /// Whether there was no database before.
-    let isNew: Bool
-    // Held for its deinit: the directory is ours as long as this object lives.
-    private let lock: InstanceLock
-
-    init(_ path: String) throws(QueueError) {
-        if mkdir(path, 0o700) != 0, errno != EEXIST {
-            throw QueueError(.notWritable, FileSystem.failure("make the state directory \(path)").message)
-        }
-        let directory = try FileSystem.openDirectory(path)
-        lock = try InstanceLock(directory: directory.raw)
-        isNew = try Self.prepareFile(directory.raw)
-        database = try Database(path: path + "/queue.db")
-        try Schema.prepare(database)
-        spool = try Spool(dataDirectory: directory.raw)
-        wasClean = try database.number("SELECT 1 FROM meta WHERE key = 'clean_stop'") == 1
-    }
-
-    /// From now on a stop without `markClean` is a crash.
-    func markDirty() throws(QueueError) {
-        try database.run("DELETE FROM meta WHERE key = 'clean_stop'")
-    }
-
-    func markClean() throws(QueueError) {
-        try database.run("INSERT OR REPLACE INTO meta (key, value) VALUES ('clean_stop', '1')")
-        database.close()
-    }
-
-    /// Makes the database file with mode 0600 (SQLite would follow the umask) and refuses anything that is
-    /// no plain file. Never opens an existing one: closing it again would drop SQLite's locks. Returns whether there
-    /// was none.
-    private static func prepareFile(_ directory: Int32) throws(QueueError) -> Bool {
-        if let status = try FileSystem.status(at: directory, "queue.db") {
-            guard status.isRegular else { throw QueueError(.notWritable, "queue.db is not a plain file") }
-            return false
-        }
-        _ = try FileSystem.open(at: directory, "queue.db", O_RDWR | O_CREAT | O_EXCL)
-        try FileSystem.sync(directory)
-        return true
     }
 }

@@ -15,7 +15,9 @@ extension CaptureRegistration {
         guard assets.count <= Self.maximumAssets, events.count <= Self.maximumEvents else {
             throw invalid("more than \(Self.maximumAssets) files or \(Self.maximumEvents) events")
         }
-        guard (sourceKind == .recorder) == (origin != nil) else {
+        let isOriginFitting =
+            migratedFrom == nil ? (sourceKind == .recorder) == (origin != nil) : origin == nil
+        guard isOriginFitting else {
             throw invalid("a recorder's capture needs its recorder, and only that")
         }
         let texts: [(String?, Int)] = [

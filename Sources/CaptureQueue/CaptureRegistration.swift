@@ -186,10 +186,13 @@ package struct CaptureRegistration: Sendable, Equatable, Codable {
     package let events: [EventRegistration]
     /// How it came to be.
     package let provenance: ProvenanceSeed
+    /// The session (its id) that was moved to this host; nil for everything else.
+    package let migratedFrom: String?
 
     package init(
         captureID: String, sourceKind: SourceKind, origin: RecorderOrigin?, originDeviceID: String,
-        isSalvaged: Bool = false, targetHost: String, targetLibraryID: String? = nil,
+        isSalvaged: Bool = false, migratedFrom: String? = nil, targetHost: String,
+        targetLibraryID: String? = nil,
         parentDocumentID: String? = nil, title: String?, startedAt: CaptureTime,
         endedAt: CaptureTime? = nil, durationMs: Int64, assets: [AssetRegistration],
         events: [EventRegistration], provenance: ProvenanceSeed
@@ -209,5 +212,6 @@ package struct CaptureRegistration: Sendable, Equatable, Codable {
         self.assets = assets
         self.events = events
         self.provenance = provenance
+        self.migratedFrom = migratedFrom
     }
 }

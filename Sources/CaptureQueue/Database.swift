@@ -39,6 +39,12 @@ final class Database {
         handle = nil
     }
 
+    /// Closes without touching the files: a damaged database stays as it was found.
+    func abandon() {
+        celestia_sqlite_keep_log(handle)
+        close()
+    }
+
     /// Whether a failed statement has already rolled its transaction back (SQLITE_FULL and others do).
     private var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
@@ -48,7 +54,9 @@ final class Database {
         try run("BEGIN IMMEDIATE")
         do throws(QueueError) {
             let value = try body()
+            Failpoint.reach("before-commit")
             try run("COMMIT")
+            Failpoint.reach("after-commit")
             return value
         } catch {
             if isInTransaction { _ = try? run("ROLLBACK") }
@@ -63,6 +71,11 @@ final class Database {
         return Int(sqlite3_changes64(handle))
     }
 
+    /// Runs a statement with as many values as the array has.
+    func run(_ sql: String, values: [any SQLConvertible]) throws(QueueError) {
+        try step(sql, values) { _ throws(QueueError) in true }
+    }
+
     /// Every row of a query.
     func all<T>(
         _ sql: String, _ values: any SQLConvertible...,
@@ -74,6 +87,16 @@ final class Database {
             return true
         }
         return result
+    }
+
+    /// Shows each row of a query to `body`, as long as they can be read.
+    func forEach(
+        _ sql: String, _ body: (inout RowReader) throws(QueueError) -> Void
+    ) throws(QueueError) {
+        try step(sql, []) { row throws(QueueError) in
+            try body(&row)
+            return true
+        }
     }
 
     /// The first row of a query, or nil.

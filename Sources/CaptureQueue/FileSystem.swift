@@ -125,21 +125,44 @@ enum FileSystem {
 
     /// Flushes a file. A failure is not retryable: Linux forgets the lost pages (upload.md 3.1).
     static func sync(_ file: Int32) throws(QueueError) {
+        Failpoint.reach("before-sync")
         guard fsync(file) == 0 else { throw suspect() }
     }
 
     /// Flushes a file's data and size.
     static func syncData(_ file: Int32) throws(QueueError) {
+        Failpoint.reach("before-sync")
         guard fdatasync(file) == 0 else { throw suspect() }
     }
 
     static func rename(at directory: Int32, _ old: String, _ new: String) throws(QueueError) {
+        Failpoint.reach("before-rename")
         guard renameat(directory, old, directory, new) == 0 else { throw failure("rename \(old)") }
+        Failpoint.reach("after-rename")
+    }
+
+    /// Gives a file in one directory a second name in another; one that is there already is replaced.
+    static func link(
+        from source: Int32, _ old: String, to directory: Int32, _ new: String
+    ) throws(QueueError) {
+        try remove(at: directory, new)
+        guard linkat(source, old, directory, new, 0) == 0 else { throw failure("link \(old)") }
+    }
+
+    /// Writes a small file in one step: whoever reads it sees the old or the new one. Durable once the directory is
+    /// flushed.
+    static func replace(at directory: Int32, _ name: String, with bytes: [UInt8]) throws(QueueError) {
+        let temporary = ".\(name).tmp"
+        let file = try open(at: directory, temporary, O_WRONLY | O_CREAT | O_TRUNC)
+        try write(bytes, to: file.raw, at: 0)
+        try sync(file.raw)
+        try rename(at: directory, temporary, name)
     }
 
     /// Removes a file; one that is gone already is no error.
     static func remove(at directory: Int32, _ name: String) throws(QueueError) {
         guard unlinkat(directory, name, 0) == 0 || errno == ENOENT else { throw failure("remove \(name)") }
+        Failpoint.reach("after-remove")
     }
 
     /// Removes an empty directory; tells whether it is gone.

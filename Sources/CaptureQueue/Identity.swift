@@ -54,6 +54,17 @@ package enum Identity {
         derive(["salvage", serial, String(storageGeneration), objectID.lowercased()]).text
     }
 
+    /// The session that sends a session's files to another host instead.
+    package static func migratedSession(_ session: SessionID, to host: String) -> String {
+        derive(["migrated", session.text, host]).text
+    }
+
+    /// The session of an imported file: the same content is the same capture, whatever it is called and however often
+    /// it is offered. `attempt` counts how often the user has discarded it before.
+    package static func importedSession(sha256: SHA256Digest, attempt: Int) -> String {
+        derive(["imported-content", sha256.hex, String(attempt)]).text
+    }
+
     /// A recorder's `peripheralUUID` in the cloud: the same from every hub and every adapter, because it follows from
     /// the serial number alone (upload.md C-27).
     package static func peripheral(serial: String) -> String {

@@ -55,6 +55,10 @@ package struct QueueConfiguration: Sendable {
     package var reservedPercent: Int64 = 5
     /// No attempt and no end of a hold is ever put off for longer.
     package var longestWait: Duration = .seconds(2 * 60 * 60)
+    /// Space that is held in a file for the queue's own notes when the disk is full; 0 for none.
+    package var ballastBytes: Int64 = 4 << 20
+    /// Free space beyond the reserve at which a queue that ran out of space takes files again.
+    package var recoveredBytes: Int64 = 64 << 20
     /// How long the bytes stay after the cloud's receipt is stored.
     package var keepAfterUpload: Duration = .zero
     /// Whether the whole database is checked at every start, not only after an unclean stop.

@@ -110,6 +110,9 @@ package struct SessionRecord: Sendable, Equatable {
     package let baseSnapshot: String?
     package let provenance: ProvenanceSeed
     package let importedAt: Date?
+    /// The session that this one was made from, for another host; and the one that was made of it.
+    package let migratedFrom: String?
+    package let migratedTo: String?
 }
 
 /// A session with what a list shows of it.

@@ -8,7 +8,7 @@ extension SessionRecord {
         started_text, started_at, ended_text, ended_at, duration_ms, idempotency_scope, priority, \
         last_error, terminal_reason, retry_count, next_try_at, remote_id, revision, is_base_stale, \
         synced_digest, base_snapshot, device_name, device_model, app_surface, source_path_hint, \
-        image_provenance, imported_at
+        image_provenance, imported_at, migrated_from, migrated_to
         """
 
     init(_ row: inout RowReader) throws(QueueError) {
@@ -46,6 +46,8 @@ extension SessionRecord {
             deviceName: try row.textOrNil(), deviceModel: try row.textOrNil(), appSurface: try row.text(),
             sourcePathHint: try row.textOrNil(), image: StringMap.decode(try row.text()))
         importedAt = try row.dateOrNil()
+        migratedFrom = try row.textOrNil()
+        migratedTo = try row.textOrNil()
     }
 }
 

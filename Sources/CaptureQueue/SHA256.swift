@@ -20,10 +20,10 @@ package struct SHA256Digest: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// An incremental SHA-256 over libcrypto. Not shared between threads.
-final class SHA256 {
+package final class SHA256 {
     private let context: OpaquePointer
 
-    init() {
+    package init() {
         // libcrypto fails here only without memory, where nothing else would work either.
         guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1 else {
             fatalError("libcrypto cannot start a SHA-256")
@@ -33,14 +33,15 @@ final class SHA256 {
 
     deinit { EVP_MD_CTX_free(context) }
 
-    func update(_ bytes: UnsafeRawBufferPointer) {
+    /// Hashes more bytes.
+    package func update(_ bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, !bytes.isEmpty else { return }
         let status = EVP_DigestUpdate(context, base, bytes.count)
         precondition(status == 1, "libcrypto refused to hash")
     }
 
     /// The digest of what was hashed so far; hashing may go on.
-    func digest() -> SHA256Digest {
+    package func digest() -> SHA256Digest {
         var bytes = [UInt8](repeating: 0, count: 32)
         guard let copy = EVP_MD_CTX_new() else { fatalError("libcrypto has no memory") }
         defer { EVP_MD_CTX_free(copy) }

@@ -33,6 +33,8 @@ protocol SQLConvertible {
     var sqlValue: SQLValue { get }
 }
 
+extension SQLValue: SQLConvertible { var sqlValue: SQLValue { self } }
+
 extension Int64: SQLConvertible { var sqlValue: SQLValue { .integer(self) } }
 extension Int: SQLConvertible { var sqlValue: SQLValue { .integer(Int64(self)) } }
 extension UInt32: SQLConvertible { var sqlValue: SQLValue { .integer(Int64(self)) } }
@@ -97,6 +99,18 @@ struct RowReader {
             guard count > 0, let blob = sqlite3_column_blob(statement, column) else { return [] }
             return [UInt8](UnsafeRawBufferPointer(start: blob, count: count))
         default: throw unexpected("a blob")
+        }
+    }
+
+    /// Whatever the column holds.
+    mutating func any() -> SQLValue {
+        column += 1
+        switch sqlite3_column_type(statement, column) {
+        case SQLITE_INTEGER: return .integer(sqlite3_column_int64(statement, column))
+        case SQLITE_TEXT:
+            let text = sqlite3_column_text(statement, column).map { String(cString: $0) }
+            return .text(text ?? "")
+        default: return .null
         }
     }
 

@@ -50,7 +50,8 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
         case .quota: "free storage in the cloud account, or a larger quota; celestiad sync asks at once"
         case .auth: "celestiad login"
         case .conflict: "celestiad retry \(id), once the cloud's copy is gone or the same"
-        case .paused: "the address that the session was queued for being configured again"
+        case .paused:
+            "celestiad session resume \(id); for another address its being configured again, or celestiad session migrate"
         case .lowDisk: "free space on the hub's disk"
         case .metered: "an unmetered network"
         case .clock: "the hub's clock being set"

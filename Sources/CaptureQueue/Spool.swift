@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Every call blocks on the disk; used on the queue's executor only.
 final class Spool {
-    private let root: Descriptor
+    let root: Descriptor
 
     init(dataDirectory: Int32) throws(QueueError) {
         guard let root = try FileSystem.openDirectory(at: dataDirectory, "spool", creating: true) else {
@@ -20,7 +20,7 @@ final class Spool {
     /// Makes the session's directory with its description, both durable before this returns.
     func prepare(_ session: SessionID, _ registration: CaptureRegistration) throws(QueueError) {
         let directory = try self.directory(session, creating: true)
-        try replace(directory.raw, Self.sessionFile, with: Self.encode(registration))
+        try FileSystem.replace(at: directory.raw, Self.sessionFile, with: Self.encode(registration))
         try FileSystem.sync(directory.raw)
     }
 
@@ -50,7 +50,7 @@ final class Spool {
     /// Gives a complete, flushed `.part` its name, with the sidecar in place before it; durable on return.
     func publish(_ session: SessionID, _ asset: AssetID, _ sidecar: AssetSidecar) throws(QueueError) {
         let directory = try self.directory(session, creating: false)
-        try replace(directory.raw, Self.sidecar(asset), with: Self.encode(sidecar))
+        try FileSystem.replace(at: directory.raw, Self.sidecar(asset), with: Self.encode(sidecar))
         try FileSystem.rename(at: directory.raw, Self.part(asset), asset.text)
         try FileSystem.sync(directory.raw)
     }
@@ -106,6 +106,15 @@ final class Spool {
         try FileSystem.remove(at: directory.raw, Self.part(asset))
     }
 
+    /// Writes beside the files that the user discarded the session: it stays discarded without its row, too.
+    func markCancelled(_ session: SessionID) throws(QueueError) {
+        guard let directory = try FileSystem.openDirectory(at: root.raw, session.text, creating: false) else {
+            return
+        }
+        _ = try FileSystem.open(at: directory.raw, Self.cancelledFile, O_WRONLY | O_CREAT)
+        try FileSystem.sync(directory.raw)
+    }
+
     /// Removes a session's directory once nothing but its description is left in it.
     func removeIfEmpty(_ session: SessionID) throws(QueueError) {
         guard let directory = try FileSystem.openDirectory(at: root.raw, session.text, creating: false),
@@ -113,6 +122,19 @@ final class Spool {
         else { return }
         try FileSystem.remove(at: directory.raw, Self.sessionFile)
         if FileSystem.removeDirectory(at: root.raw, session.text) { try FileSystem.sync(root.raw) }
+    }
+
+    /// Removes a session's directory when there is nothing in it, or only unfinished copies of a description; tells whether
+    /// it is gone.
+    func removeIfBare(_ session: SessionID) throws(QueueError) -> Bool {
+        let entries = try entries(of: session)
+        var names: [String] = []
+        for entry in entries {
+            guard case .temporary(let name) = entry else { return false }
+            names.append(name)
+        }
+        for name in names { try removeTemporary(session, name) }
+        return FileSystem.removeDirectory(at: root.raw, session.text)
     }
 
     /// The sessions that have a directory, and the names there that are none of ours.
@@ -142,19 +164,11 @@ final class Spool {
         try FileSystem.remove(at: directory.raw, name)
     }
 
-    private func directory(_ session: SessionID, creating: Bool) throws(QueueError) -> Descriptor {
+    func directory(_ session: SessionID, creating: Bool) throws(QueueError) -> Descriptor {
         guard
             let directory = try FileSystem.openDirectory(at: root.raw, session.text, creating: creating)
         else { throw QueueError(.assetMissing, "the spool directory of session \(session) is gone") }
         return directory
-    }
-
-    private func replace(_ directory: Int32, _ name: String, with bytes: [UInt8]) throws(QueueError) {
-        let temporary = ".\(name).tmp"
-        let file = try FileSystem.open(at: directory, temporary, O_WRONLY | O_CREAT | O_TRUNC)
-        try FileSystem.write(bytes, to: file.raw, at: 0)
-        try FileSystem.sync(file.raw)
-        try FileSystem.rename(at: directory, temporary, name)
     }
 
     private func decoded<T: Decodable>(_ session: SessionID, _ name: String, limit: Int) -> T? {
@@ -164,9 +178,10 @@ final class Spool {
         return try? JSONDecoder().decode(T.self, from: Data(bytes))
     }
 
-    private static let sessionFile = "session.json"
+    static let sessionFile = "session.json"
+    private static let cancelledFile = "cancelled"
     private static func part(_ asset: AssetID) -> String { ".\(asset).part" }
-    private static func sidecar(_ asset: AssetID) -> String { "\(asset).json" }
+    static func sidecar(_ asset: AssetID) -> String { "\(asset).json" }
 
     static func encode(_ value: some Encodable) throws(QueueError) -> [UInt8] {
         let encoder = JSONEncoder()
@@ -183,6 +198,7 @@ enum SpoolEntry: Equatable {
     case part(AssetID)
     case sidecar
     case description
+    case cancelled
     case damaged
     case temporary(String)
     case foreign(String)
@@ -192,6 +208,8 @@ enum SpoolEntry: Equatable {
             self = .stored(asset)
         } else if name == "session.json" {
             self = .description
+        } else if name == "cancelled" {
+            self = .cancelled
         } else if name.hasPrefix("."), name.hasSuffix(".part"),
             let asset = AssetID(String(name.dropFirst().dropLast(5)))
         {

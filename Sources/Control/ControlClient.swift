@@ -1,4 +1,4 @@
-import DBus
+package import DBus
 package import EventLoop
 
 /// The daemon's API as its clients call it.
@@ -7,6 +7,8 @@ package struct ControlClient: Sendable {
 
     /// Longer than any answer takes that is given from memory.
     private static let timeout = Duration.seconds(25)
+    /// A large file from a slow card is read twice.
+    private static let importTimeout = Duration.seconds(6 * 3600)
     /// The cloud is asked meanwhile.
     private static let loginTimeout = Duration.seconds(120)
 
@@ -51,11 +53,24 @@ package struct ControlClient: Sendable {
         ]
         options["recorder"] = query.recorder.map { .string($0) }
         options["state"] = query.state.map { .string($0) }
+        if query.attention { options["attention"] = .boolean(true) }
         return try await document("Sessions", options: options)
     }
 
     package func session(_ id: String) async throws(ControlError) -> SessionDocument {
         try await document("Session", [.string(id)])
+    }
+
+    package func storage() async throws(ControlError) -> StorageReportDocument {
+        try await document("Storage")
+    }
+
+    /// A file of a session, open for reading.
+    package func openAsset(_ id: String) async throws(ControlError) -> SharedFD {
+        guard let file = try await call("OpenAsset", [.string(id)]).first?.asFD else {
+            throw ControlError(.failed, "the daemon did not pass the file")
+        }
+        return file
     }
 
     /// Version of the daemon that runs.
@@ -75,8 +90,21 @@ package struct ControlClient: Sendable {
             "Forget", [.string(id)], options: ["unbind": .boolean(unbind)], timeout: Self.loginTimeout)
     }
 
-    package func retry(_ id: String) async throws(ControlError) {
-        _ = try await call("Retry", [.string(id)])
+    package func act(_ action: SessionAction, on id: String) async throws(ControlError) -> SessionDocument {
+        try await document(action.rawValue, [.string(id)])
+    }
+
+    package func migrate(_ id: String) async throws(ControlError) -> SessionDocument {
+        try await document("Migrate", [.string(id)])
+    }
+
+    package func importFile(_ request: ImportRequest) async throws(ControlError) -> ImportDocument {
+        var options: [String: DBusValue] = [:]
+        options["path"] = request.path.map { .string($0) }
+        options["source"] = request.source.map { .string($0) }
+        return try await document(
+            "Import", [.unixFD(request.file), .string(request.name)], options: options,
+            timeout: Self.importTimeout)
     }
 
     package func sync(recorder: String?) async throws(ControlError) {

@@ -1,3 +1,5 @@
+package import DBus
+
 /// What the daemon offers to its users. `ControlServer` puts it on the bus; callers are authorised before they get here.
 ///
 /// Every member throws a `ControlError` whose message and hint are shown to the user as they are.
@@ -20,6 +22,22 @@ package protocol ControlModel: Sendable {
     /// One session with its assets, by its id or an unambiguous beginning of it. Throws `notFound`.
     func session(_ id: String) async throws(ControlError) -> SessionDocument
 
+    /// Does to a session what the user asks for, by its id or an unambiguous beginning of it. Returns the session
+    /// afterwards. Throws `notFound`, and `busy` where the session's state does not allow it.
+    func act(_ action: SessionAction, on id: String) async throws(ControlError) -> SessionDocument
+
+    /// Makes a session of a cancelled or waiting one for the host that is configured now; returns the new one.
+    func migrate(_ id: String) async throws(ControlError) -> SessionDocument
+
+    /// The bytes of a file that is in the queue, open for reading. Throws `notFound`, also when they are not here.
+    func openAsset(_ id: String) async throws(ControlError) -> SharedFD
+
+    /// Where the space of the queue goes.
+    func storage() async throws(ControlError) -> StorageReportDocument
+
+    /// Takes a file that the caller has opened into the queue; returns when it is durable there.
+    func importFile(_ request: ImportRequest) async throws(ControlError) -> ImportDocument
+
     /// Looks for recorders until `duration` is over or the task is cancelled; tells `report` of each one found and
     /// of each change of it (same address). Throws `adapterUnavailable`.
     func scan(
@@ -34,10 +52,6 @@ package protocol ControlModel: Sendable {
 
     /// Forgets a recorder and its bond; with `unbind` also in the cloud. What is in the queue stays. Throws `notFound`.
     func forget(_ id: String, unbind: Bool) async throws(ControlError)
-
-    /// Tries a session again now, by its id or an unambiguous beginning of it: whatever it waited for is looked at anew.
-    /// Nothing happens to one that is in the cloud already. Throws `notFound`.
-    func retry(_ id: String) async throws(ControlError)
 
     /// Asks for a sync now of one recorder (nil: all) and for the uploads that wait for a retry. Returns at once.
     func sync(recorder: String?) async throws(ControlError)
@@ -67,14 +81,55 @@ package struct SessionQuery: Sendable, Hashable, Codable {
     package var recorder: String?
     /// Only in this state.
     package var state: String?
+    /// Only those that wait for the user or for something outside: held, failed for good, or in doubt.
+    package var attention: Bool
 
     package static let maximumLimit = 500
 
-    package init(offset: Int = 0, limit: Int = 50, recorder: String? = nil, state: String? = nil) {
+    package init(
+        offset: Int = 0, limit: Int = 50, recorder: String? = nil, state: String? = nil,
+        attention: Bool = false
+    ) {
         self.offset = offset
         self.limit = limit
         self.recorder = recorder
         self.state = state
+        self.attention = attention
+    }
+}
+
+/// What a user can do to one session.
+package enum SessionAction: String, Sendable, CaseIterable {
+    /// Ask the cloud what it has, before anything else is sent.
+    case reconcile = "Reconcile"
+    /// Try again now.
+    case retry = "Retry"
+    /// Do not send it; its bytes stay until `purge`.
+    case cancel = "Cancel"
+    /// Do not send it for now.
+    case pause = "Pause"
+    /// End the pause.
+    case resume = "Resume"
+    /// Remove the bytes of a cancelled one, for good.
+    case purge = "Purge"
+}
+
+/// A file that is offered to the queue.
+package struct ImportRequest: Sendable {
+    /// Open for reading by the caller, whose permissions decided that.
+    package var file: SharedFD
+    /// Its name, without its folder.
+    package var name: String
+    /// Where it lies, for the provenance.
+    package var path: String?
+    /// `dslr_import`, `watched_folder`, `mobile_photo` or `mobile_scan`.
+    package var source: String?
+
+    package init(file: SharedFD, name: String, path: String? = nil, source: String? = nil) {
+        self.file = file
+        self.name = name
+        self.path = path
+        self.source = source
     }
 }
 

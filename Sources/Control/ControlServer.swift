@@ -152,11 +152,17 @@ package actor ControlServer {
         case .recorder: return [try DocumentCoding.value(try await model.recorder(try identifier(subject)))]
         case .sessions: return [try DocumentCoding.value(try await model.sessions(try query(options)))]
         case .session: return [try DocumentCoding.value(try await model.session(try identifier(subject)))]
+        case .reconcile, .retry, .cancel, .pause, .resume, .purge:
+            guard let action = SessionAction(rawValue: method.rawValue) else { return [] }
+            return [try DocumentCoding.value(try await model.act(action, on: try identifier(subject)))]
+        case .migrate: return [try DocumentCoding.value(try await model.migrate(try identifier(subject)))]
+        case .openAsset: return [.unixFD(try await model.openAsset(try identifier(subject)))]
+        case .storage: return [try DocumentCoding.value(try await model.storage())]
+        case .importFile: return [try DocumentCoding.value(try await importFile(call, options))]
         case .scan: return [.objectPath(try await scan(call, options))]
         case .pair: return [.objectPath(try await pair(try identifier(subject), call, options))]
         case .forget:
             try await model.forget(try identifier(subject), unbind: options["unbind"]?.asBool ?? false)
-        case .retry: try await model.retry(try identifier(subject))
         case .sync: try await model.sync(recorder: try options["recorder"]?.asString.map(identifier))
         case .login: return [try DocumentCoding.value(try await login(try identifier(subject), call))]
         case .logout: try await model.logout()
@@ -182,6 +188,7 @@ package actor ControlServer {
         }
         query.recorder = try options["recorder"]?.asString.map(identifier)
         query.state = try options["state"]?.asString.map(identifier)
+        query.attention = options["attention"]?.asBool ?? false
         return query
     }
 
@@ -224,6 +231,22 @@ package actor ControlServer {
         }
     }
 
+    private func importFile(
+        _ call: IncomingCall, _ options: [String: DBusValue]
+    ) async throws(ControlError) -> ImportDocument {
+        guard let file = call.arguments.first?.asFD, call.arguments.count > 1,
+            let name = call.arguments[1].asString
+        else { throw ControlError(.invalidArgument, "a file and its name are needed") }
+        guard (1...1024).contains(name.utf8.count), (options["path"]?.asString?.utf8.count ?? 0) <= 4096
+        else {
+            throw ControlError(.invalidArgument, "a name has 1 to 1024 bytes, a path at most 4096")
+        }
+        return try await model.importFile(
+            ImportRequest(
+                file: file, name: name, path: options["path"]?.asString,
+                source: try options["source"]?.asString.map(identifier)))
+    }
+
     private func login(
         _ identifier: String, _ call: IncomingCall
     ) async throws(ControlError) -> AccountDocument {
@@ -233,54 +256,4 @@ package actor ControlServer {
         let password = try await PasswordPipe.read(pipe, on: connection.loop)
         return try await model.login(identifier: identifier, password: password)
     }
-}
-
-/// The methods of Manager, as `dbus/life.ccdw.Celestia1.Manager.xml` describes them.
-enum ManagerMethod: String, CaseIterable {
-    case status = "Status"
-    case recorders = "Recorders"
-    case recorder = "Recorder"
-    case sessions = "Sessions"
-    case session = "Session"
-    case retry = "Retry"
-    case scan = "Scan"
-    case pair = "Pair"
-    case forget = "Forget"
-    case sync = "Sync"
-    case login = "Login"
-    case logout = "Logout"
-
-    var inputs: [ExportedArgument] {
-        switch self {
-        case .status, .recorders, .sessions, .sync, .logout: [.options]
-        case .recorder, .session, .retry, .forget: [ExportedArgument("id", .string), .options]
-        case .scan: [ExportedArgument("seconds", .uint32), .options]
-        case .pair: [ExportedArgument("device", .string), .options]
-        case .login:
-            [ExportedArgument("identifier", .string), ExportedArgument("password", .unixFD), .options]
-        }
-    }
-
-    var outputs: [ExportedArgument] {
-        switch self {
-        case .status: [ExportedArgument("status", .document)]
-        case .recorders: [ExportedArgument("recorders", .array(.document))]
-        case .recorder: [ExportedArgument("recorder", .document)]
-        case .sessions: [ExportedArgument("page", .document)]
-        case .session: [ExportedArgument("session", .document)]
-        case .scan, .pair: [ExportedArgument("job", .objectPath)]
-        case .login: [ExportedArgument("account", .document)]
-        case .retry, .forget, .sync, .logout: []
-        }
-    }
-}
-
-extension ExportedArgument {
-    /// The options that every method takes last.
-    static let options = ExportedArgument("options", .document)
-}
-
-extension DBusType {
-    /// `a{sv}`.
-    static let document = DBusType.dictionary(key: .string, value: .variant)
 }

@@ -56,6 +56,15 @@ extension Gateway {
         if !report.wasClean, !report.isNew {
             log.notice("the last run did not end in order; the queue was checked")
         }
+        if let damaged = report.setAside {
+            log.error(
+                "the queue's database was damaged (\(report.finding ?? "no finding")); it is kept as \(damaged), and the"
+                    + " queue was made anew from the files in the spool: nothing is lost that the cloud does not have"
+            )
+        }
+        if report.verifiedContents {
+            log.warning("a flush to the disk had failed: every stored file was read again")
+        }
         if !report.adoptedSessions.isEmpty {
             log.warning("\(report.adoptedSessions.count) sessions were rebuilt from the spool")
         }

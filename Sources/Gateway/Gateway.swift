@@ -30,6 +30,8 @@ package actor Gateway {
     private nonisolated let shutdown = Wakeup()
     /// Raised with it, for the wait at the start.
     private nonisolated let haste = Wakeup()
+    /// Made when something is imported: most hubs never do.
+    private nonisolated let importer = Locked<Importer?>(nil)
 
     /// How long a graceful stop waits for what must not be cancelled: the uploads' putting down, and a refresh of the
     /// tokens, whose answer may be the only copy of the new ones.
@@ -111,6 +113,8 @@ package actor Gateway {
             group.addTask { await self.runUploads() }
             group.addTask { await self.watchDisk() }
             group.addTask { await self.endless { await self.announceChanges() } }
+            group.addTask { await self.endless { await self.watchStorage() } }
+            group.addTask { await self.watchFolder() }
             group.addTask {
                 // Bluetooth may be absent for good: the service is ready once it has looked.
                 _ = await firstOf(
@@ -188,6 +192,69 @@ package actor Gateway {
         }
     }
 
+    private nonisolated func watchStorage() async {
+        let watch = StorageWatch(queue: queue, log: log, clock: context.clock) { [links] in
+            _ = await links.want(nil)
+        }
+        await watch.run()
+    }
+
+    private nonisolated func watchFolder() async -> GatewayError? {
+        guard let folder = configuration.watchedFolder else {
+            return await endless { try? await self.context.clock.sleep(for: .seconds(1 << 30)) }
+        }
+        do throws(QueueError) {
+            let importer = try openImporter()
+            let watch = FolderWatch(
+                folder: folder, settling: configuration.folderSettling, importer: importer.files,
+                queue: queue,
+                log: log, clock: context.clock, executor: importer.loop)
+            return await endless { await watch.run() }
+        } catch {
+            return GatewayError(error)
+        }
+    }
+
+    /// The importer and its thread.
+    private struct Importer {
+        let files: FileImporter
+        let loop: EventLoop
+    }
+
+    private nonisolated func openImporter() throws(QueueError) -> Importer {
+        let result = importer.withLock { importer -> Result<Importer, SystemError> in
+            if let importer { return .success(importer) }
+            do throws(SystemError) {
+                let loop = try EventLoop.start(name: "imports")
+                let made = Importer(
+                    files: FileImporter(queue: queue, targetHost: context.targetHost, executor: loop),
+                    loop: loop)
+                importer = made
+                return .success(made)
+            } catch {
+                return .failure(error)
+            }
+        }
+        do throws(SystemError) {
+            return try result.get()
+        } catch {
+            throw QueueError(.io, "no thread for imports: \(error)")
+        }
+    }
+
+    /// Takes a file that somebody offers into the queue; returns when it is durable there. Throws as the queue does, and
+    /// `invalidInput` for what is no plain file with sound or a picture.
+    package nonisolated func importFile(_ file: OfferedFile) async throws(QueueError) -> ImportOutcome {
+        let importer: Importer
+        do throws(QueueError) {
+            importer = try openImporter()
+        } catch {
+            Glibc.close(file.descriptor)
+            throw error
+        }
+        return try await importer.files.take(file)
+    }
+
     /// Work that ends only by cancellation.
     private nonisolated func endless(_ work: () async -> Void) async -> GatewayError? {
         await work()
@@ -207,6 +274,7 @@ package actor Gateway {
     /// call that comes later is never answered.
     package nonisolated func stopLoops() {
         for loop in loops { loop.stop() }
+        importer.withLock { $0 }?.loop.stop()
     }
 
     /// Puts everything down in order; for a gateway that was opened and is not to run after all. `run` does it by itself.

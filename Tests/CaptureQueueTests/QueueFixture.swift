@@ -26,6 +26,7 @@ struct QueueFixture {
             directory: directory.path + "/state", now: { [clock] in clock.withLock { $0 } })
         configuration.freeSpace = { [space] _ in space.withLock { $0 } }
         configuration.journalInterval = 1000
+        configuration.ballastBytes = 0
         adjust(&configuration)
         queue = CaptureQueue(configuration, executor: loop)
         report = try await queue.open()
@@ -168,4 +169,11 @@ func code(isolation: isolated (any Actor)? = #isolation, of body: () async throw
     } catch {
         return (error as? QueueError)?.code
     }
+}
+
+/// Changes one bit of a file, as a bad disk does.
+func flip(_ path: String) throws {
+    var data = try Data(contentsOf: URL(filePath: path))
+    data[1000] ^= 1
+    try data.write(to: URL(filePath: path))
 }

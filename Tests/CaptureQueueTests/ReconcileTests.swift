@@ -156,6 +156,19 @@ import Testing
         #expect(try await after.state(of: session) == (isImported ? .imported : .cancelled))
     }
 
+    /// A kill between the directory and its description; the recorder is not told of anything yet.
+    @Test func aDirectoryWithNothingInItIsRemoved() async throws {
+        let fixture = try await QueueFixture()
+        let session = try #require(SessionID(Sample.captureID))
+        try FileManager.default.createDirectory(
+            atPath: fixture.path(session, ""), withIntermediateDirectories: false)
+        try Data("half".utf8).write(to: URL(filePath: fixture.path(session, ".session.json.tmp")))
+        let after = try await QueueFixture(try fixture.snapshot())
+        #expect(after.report.foreign.isEmpty)
+        #expect(!FileManager.default.fileExists(atPath: after.path(session, "")))
+        #expect(try await after.register().isNew)
+    }
+
     @Test func aDescriptionThatLiesIsLeftAlone() async throws {
         let fixture = try await QueueFixture()
         let session = try await fixture.stored()
@@ -177,12 +190,5 @@ import Testing
             atPath: fixture.path(capture.sessionID, ".\(capture.added[0]).part"), withDestinationPath: target)
         #expect(await code { _ = try await fixture.queue.beginPull(capture.added[0]) } == .io)
         #expect(FileManager.default.contents(atPath: target)?.count == 2500)
-    }
-
-    /// Flips one bit in the middle of a file.
-    private func flip(_ path: String) throws {
-        var data = try Data(contentsOf: URL(filePath: path))
-        data[1000] ^= 1
-        try data.write(to: URL(filePath: path))
     }
 }

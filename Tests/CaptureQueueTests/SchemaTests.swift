@@ -130,7 +130,15 @@ import Testing
         UploadQueries.uploads, RecorderQueries.deletableAssets, RecorderQueries.deletableManifests,
         RecorderQueries.deletableAsset, RecorderQueries.deletableManifest,
         RecorderQueries.knownAssets, RecorderQueries.knownManifests, PullQueries.wanted,
-        "SELECT seq FROM sessions WHERE seq < ?1 AND \(CaptureQueue.condition(.state(.imported))) ORDER BY seq DESC",
+        SessionQueries.page(.all, ofRecorder: false), SessionQueries.page(.all, ofRecorder: true),
+        SessionQueries.page(.state(.imported), ofRecorder: false),
+        SessionQueries.page(.state(.imported), ofRecorder: true),
+        SessionQueries.page(.attention, ofRecorder: false), SessionQueries.page(.attention, ofRecorder: true),
+        SessionQueries.count(.attention, ofRecorder: false), SessionQueries.count(.all, ofRecorder: true),
+        ImportQueries.content, ImportQueries.discarded, StorageQueries.oldestKept, StorageQueries.kept,
+        StorageQueries.cancelled, "SELECT count(*) FROM assets WHERE pull_state = 'damaged'",
+        "SELECT count(*) FROM sessions WHERE held > 0",
+        "SELECT 1 FROM taken_files WHERE path = ? AND size = ? AND modified_ns = ? AND inode = ?",
         "SELECT seq FROM sessions WHERE release_at <= ? AND state = 'imported' LIMIT 9",
         "SELECT id FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2",
     ])
@@ -142,7 +150,14 @@ import Testing
             return try row.text()
         }
         #expect(!plan.isEmpty)
-        #expect(!plan.contains { $0.hasPrefix("SCAN") }, "\(plan)")
+        // A partial index is no bigger than what it is for.
+        let small = [
+            "sessions_held", "assets_damaged", "inflight_ambiguous", "sessions_release", "(subquery",
+        ]
+        let scans = plan.filter { step in
+            step.hasPrefix("SCAN") && !small.contains { step.contains($0) }
+        }
+        #expect(scans.isEmpty, "\(plan)")
     }
 
     @Test func readyQueryNeedsNoSort() throws {

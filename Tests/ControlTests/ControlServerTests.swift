@@ -25,7 +25,7 @@ private struct Nobody: UserAccounts {
             #expect(try await client.session("1b9d") == Fixtures.session)
             #expect(
                 try await client.login(identifier: "ada", password: Password("s3cret ü")) == Fixtures.account)
-            try await client.retry("1b9d")
+            #expect(try await client.act(.retry, on: "1b9d").id == Fixtures.session.id)
             try await client.sync(recorder: nil)
             try await client.sync(recorder: "CR1-0042")
             try await client.forget("CR1-0042", unbind: true)
@@ -35,7 +35,7 @@ private struct Nobody: UserAccounts {
                 await harness.model.calls == [
                     "status", "recorders", "recorder CR1-0042", "sessions 2 9 CR1-0042 imported",
                     "session 1b9d",
-                    "login ada s3cret ü", "retry 1b9d", "sync -", "sync CR1-0042", "forget CR1-0042 true",
+                    "login ada s3cret ü", "Retry 1b9d", "sync -", "sync CR1-0042", "forget CR1-0042 true",
                     "logout",
                 ])
         }

@@ -1,4 +1,5 @@
 import Control
+import DBus
 import EventLoop
 import Foundation
 
@@ -54,7 +55,10 @@ actor StubModel: ControlModel {
     }
 
     func sessions(_ query: SessionQuery) async throws(ControlError) -> SessionPage {
-        try record("sessions \(query.offset) \(query.limit) \(query.recorder ?? "-") \(query.state ?? "-")")
+        let attention = query.attention ? " attention" : ""
+        try record(
+            "sessions \(query.offset) \(query.limit) \(query.recorder ?? "-") \(query.state ?? "-")\(attention)"
+        )
         if let sessionDocuments {
             return SessionPage(
                 total: sessionDocuments.count, offset: query.offset, sessions: sessionDocuments)
@@ -65,6 +69,51 @@ actor StubModel: ControlModel {
     func session(_ id: String) async throws(ControlError) -> SessionDocument {
         try record("session \(id)")
         return Fixtures.session
+    }
+
+    /// The state that an acted-on session is in afterwards.
+    var actedState = "queued_offline"
+    func set(actedState: String) { self.actedState = actedState }
+    /// What `openAsset` passes.
+    var fileContents: [UInt8] = []
+    func set(fileContents: [UInt8]) { self.fileContents = fileContents }
+
+    func act(_ action: SessionAction, on id: String) async throws(ControlError) -> SessionDocument {
+        try record("\(action.rawValue) \(id)")
+        var session = Fixtures.session
+        session.state = actedState
+        return session
+    }
+
+    func migrate(_ id: String) async throws(ControlError) -> SessionDocument {
+        try record("migrate \(id)")
+        var session = Fixtures.session
+        session.host = "https://new.example/v1"
+        return session
+    }
+
+    func openAsset(_ id: String) async throws(ControlError) -> SharedFD {
+        try record("open \(id)")
+        guard id == "a1" else { throw ControlError(.notFound, "the bytes of this file are not here") }
+        guard let file = tmpfile() else { throw ControlError(.failed, "no temporary file") }
+        defer { fclose(file) }
+        fwrite(fileContents, 1, fileContents.count, file)
+        fflush(file)
+        return SharedFD(dup(fileno(file)))
+    }
+
+    func storage() async throws(ControlError) -> StorageReportDocument {
+        try record("storage")
+        return Fixtures.storage
+    }
+
+    func importFile(_ request: ImportRequest) async throws(ControlError) -> ImportDocument {
+        try record("import \(request.name) \(request.source ?? "-")")
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = pread(request.file.rawValue, &buffer, 64, 0)
+        let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        if text == "bad" { throw ControlError(.invalidArgument, "it is neither sound nor picture") }
+        return ImportDocument(session: Fixtures.session.id, outcome: text == "old" ? "known" : "imported")
     }
 
     func scan(
@@ -107,7 +156,6 @@ actor StubModel: ControlModel {
     func forget(_ id: String, unbind: Bool) async throws(ControlError) {
         try record("forget \(id) \(unbind)")
     }
-    func retry(_ id: String) async throws(ControlError) { try record("retry \(id)") }
     func sync(recorder: String?) async throws(ControlError) { try record("sync \(recorder ?? "-")") }
 
     func login(identifier: String, password: Password) async throws(ControlError) -> AccountDocument {
@@ -186,6 +234,13 @@ enum Fixtures {
                 code: "cloud_unreachable", severity: "warning", text: "the cloud is unreachable",
                 hint: "ping api.example.com", since: ago(300))
         ])
+
+    static let storage = StorageReportDocument(
+        disk: status.disk, databaseBytes: 4096, ballastBytes: 4 << 20, storedBytes: 3 << 30,
+        unsentBytes: 2 << 30,
+        keptBytes: 1 << 30, nextRelease: later(3600), cancelledBytes: 1 << 20, damagedFiles: 1,
+        state: "degraded",
+        setAside: ["/var/lib/celestiad/queue.db.damaged-1"])
 
     static let scanResult = ScanResultDocument(
         address: "C0:FF:EE:00:00:42", name: "Celestia R1", model: "R1", rssi: -61, pairing: true,

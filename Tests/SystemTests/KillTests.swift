@@ -1,5 +1,5 @@
 import Control
-import Glibc
+import Foundation
 import TestSupport
 import Testing
 
@@ -73,6 +73,39 @@ extension SystemTests {
                 try await lab.waitUntilUploaded()
                 try await lab.verify()
                 #expect(try await lab.cloud.state().sessions.count == 1)
+            }
+        }
+
+        /// At any moment: while it starts, pulls, uploads, refreshes its token. `CELESTIAD_SYSTEM_KILLS=1000` for a night.
+        @Test func killedAgainAndAgain() async throws {
+            let environment = ProcessInfo.processInfo.environment
+            let kills = environment["CELESTIAD_SYSTEM_KILLS"].flatMap { Int($0) } ?? 8
+            let seed =
+                environment["CELESTIAD_SYSTEM_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...99_999)
+            var generator = SeededGenerator(seed: seed)
+            let captures = try Captures("interview", ["one.wav": 3 * mib + 5, "two.jpg": 80_000])
+            try captures.add("concert", ["three.wav": 17 * mib, "four.jpg": 1])
+            // So short that nearly each run refreshes.
+            try await Laboratory.run(captures, cloudOptions: ["--token-lifetime", "2"]) { lab in
+                try await lab.logIn()
+                try await lab.fault("rate=6000000")
+                try await lab.pair()
+                for _ in 0..<kills {
+                    try await Task.sleep(for: .milliseconds(Int.random(in: 1...1200, using: &generator)))
+                    #expect(await lab.endDaemon(SIGKILL) == 128 + SIGKILL, "seed \(seed)")
+                    try await lab.startDaemon()
+                    // A rotation whose answer was lost may cost the login, visibly; never the files.
+                    if try await lab.client.status().account.state != "logged_in" { try await lab.logIn() }
+                }
+                try await lab.fault("rate=off")
+                try await lab.waitUntil("all is uploaded, seed \(seed)") {
+                    let status = try? await lab.client.status()
+                    if status?.account.state == "expired" { try await lab.logIn() }
+                    let files = captures.files.count
+                    return try await lab.cloud.state().sessions.flatMap(\.assets).count >= files
+                }
+                try await lab.waitUntilUploaded()
+                try await lab.verify()
             }
         }
 

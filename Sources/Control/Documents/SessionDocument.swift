@@ -22,8 +22,12 @@ package struct SessionPage: Sendable, Hashable, Codable {
 package struct SessionDocument: Sendable, Hashable, Codable {
     /// The session's id: its `clientId` in the cloud.
     package var id: String
-    /// The recorder's id.
+    /// The recorder's id; for imported files this hub's own.
     package var recorder: String
+    /// By which way it came: `recorder`, `watched_folder`, `dslr_import`, `mobile_photo`, `mobile_scan`; open.
+    package var source: String?
+    /// The API that it is for; never changed once sending has begun.
+    package var host: String?
     /// What the recorder calls it.
     package var title: String?
     /// When it was captured.
@@ -37,6 +41,19 @@ package struct SessionDocument: Sendable, Hashable, Codable {
     package var state: String
     /// Why it is held or has failed.
     package var reason: String?
+    /// Everything that it waits for, each with what ends it; absent when it waits for nothing.
+    package var holds: [HoldDocument]?
+    /// Whether a request was sent and it is not known whether the cloud has it: it is looked up before anything else.
+    package var ambiguous: Bool?
+    /// Attempts that failed since something last worked.
+    package var retries: Int?
+    /// What the last failure was.
+    package var lastError: String?
+    /// For `failed_terminal`: `asset_missing`, `asset_corrupt`, `auth_revoked`, `invalid_host`; open.
+    package var terminalReason: String?
+    /// The session that this one was made from, for another host; and the one that was made of it.
+    package var migratedFrom: String?
+    package var migratedTo: String?
     /// When the upload is tried again.
     package var nextTry: Date?
     /// The cloud's id of the session.
@@ -53,21 +70,35 @@ package struct SessionDocument: Sendable, Hashable, Codable {
     package var uploadedFiles: Int
     /// Its files; only where one session was asked for.
     package var assets: [AssetDocument]?
+    /// How it came to be, the first step first; only where one session was asked for.
+    package var provenance: [ProvenanceStepDocument]?
 
     package init(
-        id: String, recorder: String, title: String? = nil, startedAt: Date? = nil, durationMs: Int64? = nil,
-        salvaged: Bool = false, state: String, reason: String? = nil, nextTry: Date? = nil,
+        id: String, recorder: String, source: String? = nil, host: String? = nil, title: String? = nil,
+        startedAt: Date? = nil, durationMs: Int64? = nil, salvaged: Bool = false, state: String,
+        reason: String? = nil, holds: [HoldDocument]? = nil, ambiguous: Bool? = nil, retries: Int? = nil,
+        lastError: String? = nil, terminalReason: String? = nil, migratedFrom: String? = nil,
+        migratedTo: String? = nil, nextTry: Date? = nil,
         cloud: String? = nil, createdAt: Date, updatedAt: Date, bytes: Int64, files: Int, uploadedFiles: Int,
-        assets: [AssetDocument]? = nil
+        assets: [AssetDocument]? = nil, provenance: [ProvenanceStepDocument]? = nil
     ) {
         self.id = id
         self.recorder = recorder
+        self.source = source
+        self.host = host
         self.title = title
         self.startedAt = startedAt
         self.durationMs = durationMs
         self.salvaged = salvaged
         self.state = state
         self.reason = reason
+        self.holds = holds
+        self.ambiguous = ambiguous
+        self.retries = retries
+        self.lastError = lastError
+        self.terminalReason = terminalReason
+        self.migratedFrom = migratedFrom
+        self.migratedTo = migratedTo
         self.nextTry = nextTry
         self.cloud = cloud
         self.createdAt = createdAt
@@ -76,6 +107,7 @@ package struct SessionDocument: Sendable, Hashable, Codable {
         self.files = files
         self.uploadedFiles = uploadedFiles
         self.assets = assets
+        self.provenance = provenance
     }
 }
 
@@ -136,43 +168,15 @@ package struct AssetDocument: Sendable, Hashable, Codable {
     }
 }
 
-/// A file on its way.
-package struct TransferDocument: Sendable, Hashable, Codable {
-    /// `device_to_hub` or `hub_to_cloud`.
-    package var leg: String
-    /// The recorder's id.
-    package var recorder: String?
-    /// The session's id.
-    package var session: String?
-    /// The asset's id.
-    package var asset: String?
-    /// The recorder's name of the file.
-    package var name: String?
-    /// How far it is.
-    package var bytes: Int64
-    /// Its size.
-    package var totalBytes: Int64?
-    /// The rate of the last seconds.
-    package var bytesPerSecond: Int64?
-    /// How long it will take at that rate.
-    package var etaSeconds: Int64?
-    /// Since when.
-    package var startedAt: Date?
+/// One step of how a capture came to be.
+package struct ProvenanceStepDocument: Sendable, Hashable, Codable {
+    /// What happened.
+    package var step: String
+    /// What else is known of it, as text by name.
+    package var details: [String: String]
 
-    package init(
-        leg: String, recorder: String? = nil, session: String? = nil, asset: String? = nil,
-        name: String? = nil, bytes: Int64, totalBytes: Int64? = nil, bytesPerSecond: Int64? = nil,
-        etaSeconds: Int64? = nil, startedAt: Date? = nil
-    ) {
-        self.leg = leg
-        self.recorder = recorder
-        self.session = session
-        self.asset = asset
-        self.name = name
-        self.bytes = bytes
-        self.totalBytes = totalBytes
-        self.bytesPerSecond = bytesPerSecond
-        self.etaSeconds = etaSeconds
-        self.startedAt = startedAt
+    package init(step: String, details: [String: String] = [:]) {
+        self.step = step
+        self.details = details
     }
 }

@@ -128,11 +128,16 @@ package struct QueueDocument: Sendable, Hashable, Codable {
     package var waits: [WaitDocument]?
     /// When the cloud was last asked how much storage is left.
     package var quotaAskedAt: Date?
+    /// What the whole queue waits for (`low_disk` holds only the taking of files); absent when nothing.
+    package var holds: [HoldDocument]?
+    /// Requests that were sent and of which it is not known whether the cloud has them; absent when none.
+    package var ambiguous: Int?
 
     package init(
         states: [StateCount] = [], pendingAssets: Int = 0, pendingBytes: Int64 = 0,
         oldestPending: Date? = nil, nextTry: Date? = nil, reason: String? = nil, readySessions: Int? = nil,
-        waits: [WaitDocument]? = nil, quotaAskedAt: Date? = nil
+        waits: [WaitDocument]? = nil, quotaAskedAt: Date? = nil, holds: [HoldDocument]? = nil,
+        ambiguous: Int? = nil
     ) {
         self.states = states
         self.pendingAssets = pendingAssets
@@ -143,6 +148,8 @@ package struct QueueDocument: Sendable, Hashable, Codable {
         self.readySessions = readySessions
         self.waits = waits
         self.quotaAskedAt = quotaAskedAt
+        self.holds = holds
+        self.ambiguous = ambiguous
     }
 }
 

@@ -26,6 +26,10 @@ package struct Configuration: Sendable, Equatable {
     package var keepAfterUpload = Duration.zero
     /// Assets uploaded at the same time.
     package var parallelUploads = 2
+    /// The folder whose files are taken into the queue; nil for none.
+    package var watchedFolder: String?
+    /// How long a file there must not have changed before it is taken.
+    package var folderSettling = Duration.seconds(10)
 
     package init() {}
 }

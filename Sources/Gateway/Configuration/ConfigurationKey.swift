@@ -165,10 +165,33 @@ package struct ConfigurationKey: Sendable {
         ConfigurationKey(
             section: "Queue", name: "KeepAfterUpload", variable: "CELESTIAD_QUEUE_KEEP_AFTER_UPLOAD",
             allowed: "a time from 0 to 1000000d, such as 12h or 30d",
-            documentation: "How long the hub keeps files that the cloud has confirmed.", standard: "0",
+            documentation:
+                "How long the hub keeps files that the cloud has confirmed; shorter when their space is needed.",
+            standard: "0",
             assign: { configuration, value in
                 guard let span = TimeSpan.parse(value) else { return false }
                 configuration.keepAfterUpload = span
+                return true
+            }),
+        ConfigurationKey(
+            section: "Import", name: "WatchedFolder", variable: "CELESTIAD_IMPORT_WATCHED_FOLDER",
+            allowed: "an absolute path",
+            documentation:
+                "A folder whose sound files and photos, also in its subfolders, are taken into the queue. Empty: none.",
+            standard: "",
+            assign: {
+                $0.watchedFolder = $1.isEmpty ? nil : $1
+                return $1.isEmpty || $1.hasPrefix("/")
+            }),
+        ConfigurationKey(
+            section: "Import", name: "Settling", variable: "CELESTIAD_IMPORT_SETTLING",
+            allowed: "a time such as 10s or 2min",
+            documentation:
+                "How long a file in the watched folder must not have changed before it counts as complete.",
+            standard: "10s",
+            assign: { configuration, value in
+                guard let span = TimeSpan.parse(value) else { return false }
+                configuration.folderSettling = span
                 return true
             }),
         ConfigurationKey(

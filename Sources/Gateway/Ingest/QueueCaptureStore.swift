@@ -37,6 +37,7 @@ actor QueueCaptureStore: CaptureStore {
         _ capture: RecorderCapture, from recorder: RecorderIdentity
     ) async throws(RecorderError) -> [AssetKey: AssetPlan] {
         let mapping = CaptureMapping(targetHost: targetHost, now: now())
+        try await requireSpace(for: capture)
         if let registration = mapping.registration(of: capture, from: recorder) {
             try await storing { queue throws(QueueError) in _ = try await queue.register(registration) }
         }
@@ -51,6 +52,15 @@ actor QueueCaptureStore: CaptureStore {
             }
         }
         return plans
+    }
+
+    /// On a disk that is low nothing is written for what cannot be taken anyway, not even its rows.
+    private func requireSpace(for capture: RecorderCapture) async throws(RecorderError) {
+        for asset in capture.assets {
+            let state = try await record(asset.key)?.pullState ?? .wanted
+            guard state == .wanted else { continue }
+            return try await storing { queue throws(QueueError) in try await queue.requireSpace(for: 1) }
+        }
     }
 
     func wanted(

@@ -19,13 +19,17 @@ struct AssetUploader: Sendable {
 
     /// Sends the file, or finds out why not. Never throws: what happened is the result.
     func run() async -> UploadEnd {
-        guard asset.pullState == .stored, let digest = asset.sha256, let kind = asset.kind.cloud else {
+        // One that is gone or changed is refused below, for good.
+        guard asset.pullState == .stored || asset.pullState == .damaged, let digest = asset.sha256,
+            let kind = asset.kind.cloud
+        else {
             return UploadEnd(
                 .retry(after: .seconds(15 * 60)), "file \(asset.id) is not on the hub at the moment",
                 asset: asset.id)
         }
         do throws(QueueError) {
-            let file = try await queue.openForUpload(asset.id)
+            // Read whole before its first byte leaves: what rotted here must not become what the cloud has.
+            let file = try await queue.openForUpload(asset.id, verifying: true)
             let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
             guard copy >= 0 else {
                 return UploadEnd(.retry(after: .seconds(60)), "no file descriptor is left", asset: asset.id)

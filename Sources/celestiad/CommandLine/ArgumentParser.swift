@@ -48,7 +48,7 @@ struct ArgumentParser {
         if given < verb.positionals.count, verb.positionals[given].isRequired {
             throw usage("\(verb.name) needs \(verb.positionals[given].name)", verb)
         }
-        guard given <= verb.positionals.count else {
+        guard given <= verb.positionals.count || verb.positionals.last?.isRepeated == true else {
             throw usage("\(verb.name) takes no \"\(arguments.positionals[verb.positionals.count])\"", verb)
         }
         return arguments

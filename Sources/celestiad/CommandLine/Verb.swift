@@ -20,6 +20,8 @@ struct Positional: Sendable, Hashable {
     let name: String
     let help: String
     var isRequired = true
+    /// Takes all the words that are left; the last one only.
+    var isRepeated = false
 }
 
 /// An option: `--name` or `--name VALUE`.

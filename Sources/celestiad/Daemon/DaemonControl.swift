@@ -41,7 +41,8 @@ struct DaemonControl: ControlModel {
                     account: account, adapters: adapters.filter { mayUse == nil || $0.address == mayUse },
                     hasBlueZ: await gateway.bluez.isReady,
                     recorders: recorders, counts: counts, waits: queue.waits ?? [],
-                    uploads: uploads, disk: disk, now: now))
+                    uploads: uploads, disk: disk,
+                    setAside: try await gateway.queue.setAsideDatabases(), now: now))
         } catch {
             throw ControlError(GatewayError(error))
         }
@@ -78,80 +79,6 @@ struct DaemonControl: ControlModel {
                 hint: "type more of it: \(matches.map(\.id).joined(separator: ", "))")
         }
         return match
-    }
-
-    func sessions(_ query: SessionQuery) async throws(ControlError) -> Control.SessionPage {
-        var filter = SessionFilter.all
-        if let text = query.state {
-            guard let state = SessionState(rawValue: text) else {
-                throw ControlError(
-                    .invalidArgument, "there is no session state \(Terminal.printable(text))",
-                    hint: "the states are: \(SessionState.allCases.map(\.rawValue).joined(separator: ", "))")
-            }
-            filter = .state(state)
-        }
-        do throws(QueueError) {
-            return try await page(query, filter)
-        } catch {
-            throw ControlError(GatewayError(error))
-        }
-    }
-
-    /// The queue pages by cursor; what is skipped is walked over, in large steps.
-    private func page(
-        _ query: SessionQuery, _ filter: SessionFilter
-    ) async throws(QueueError) -> Control.SessionPage {
-        var cursor: Int64?
-        var skip = max(0, query.offset)
-        var taken: [SessionDocument] = []
-        let limit = min(max(query.limit, 1), SessionQuery.maximumLimit)
-        repeat {
-            let page = try await gateway.queue.sessions(filter, before: cursor, limit: 1000)
-            let matching = page.sessions.filter {
-                query.recorder == nil || $0.session.recorderSerial == query.recorder
-            }
-            taken += matching.dropFirst(skip).prefix(limit - taken.count).map { SessionDocument($0) }
-            skip = max(0, skip - matching.count)
-            cursor = page.next
-        } while cursor != nil && taken.count < limit
-        let counts = try await gateway.queue.counts().sessions
-        let total: Int =
-            if case .state(let state) = filter { counts[state, default: 0] } else {
-                counts.values.reduce(0, +)
-            }
-        return Control.SessionPage(total: total, offset: query.offset, sessions: taken)
-    }
-
-    func session(_ id: String) async throws(ControlError) -> SessionDocument {
-        do throws(QueueError) {
-            return SessionDocument(try await detail(id))
-        } catch {
-            throw ControlError(GatewayError(error))
-        }
-    }
-
-    func retry(_ id: String) async throws(ControlError) {
-        do throws(QueueError) {
-            // The uploads hear of it as of every change of the queue.
-            _ = try await gateway.queue.retry(try await detail(id).summary.session.id)
-        } catch {
-            throw ControlError(GatewayError(error))
-        }
-    }
-
-    private func detail(_ id: String) async throws(QueueError) -> SessionDetail {
-        let matches = try await gateway.queue.sessions(idPrefix: id)
-        guard let match = matches.first, let detail = try await gateway.queue.session(match) else {
-            throw QueueError(
-                .notFound, "there is no session \(Terminal.printable(id))",
-                hint: "celestiad sessions lists them")
-        }
-        guard matches.count == 1 || match.text == id else {
-            throw QueueError(
-                .invalidInput, "more than one session begins with \(Terminal.printable(id))",
-                hint: "type more of the id")
-        }
-        return detail
     }
 
     // MARK: Doing

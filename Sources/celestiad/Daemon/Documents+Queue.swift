@@ -45,9 +45,15 @@ extension SessionDocument {
         let session = summary.session
         self.init(
             id: session.id.text, recorder: session.recorderSerial ?? session.originDeviceID,
-            title: session.title, startedAt: session.startedAt.instant, durationMs: session.durationMs,
+            source: session.sourceKind.rawValue, host: session.targetHost, title: session.title,
+            startedAt: session.startedAt.instant, durationMs: session.durationMs,
             salvaged: session.isSalvaged, state: session.state.rawValue, reason: Self.reason(summary),
-            nextTry: session.nextTryAt, cloud: session.remoteID, createdAt: session.createdAt,
+            holds: summary.holds.isEmpty ? nil : summary.holds.map { HoldDocument($0) },
+            ambiguous: summary.isAmbiguous ? true : nil, retries: session.retryCount,
+            lastError: session.lastError,
+            terminalReason: session.terminalReason?.rawValue, migratedFrom: session.migratedFrom,
+            migratedTo: session.migratedTo, nextTry: session.nextTryAt, cloud: session.remoteID,
+            createdAt: session.createdAt,
             updatedAt: session.updatedAt, bytes: summary.progress.totalBytes, files: summary.progress.assets,
             uploadedFiles: summary.progress.uploadedAssets)
     }
@@ -58,6 +64,10 @@ extension SessionDocument {
             detail.receipts.compactMap { receipt in receipt.assetID.map { ($0, receipt) } },
             uniquingKeysWith: { $1 })
         assets = detail.assets.map { AssetDocument($0, receipt: receipts[$0.id]) }
+        provenance = detail.provenanceChain.map { entry in
+            var details = entry
+            return ProvenanceStepDocument(step: details.removeValue(forKey: "step") ?? "", details: details)
+        }
     }
 
     /// Why the session waits or has failed, and what would clear it.
@@ -69,6 +79,15 @@ extension SessionDocument {
         }
         if summary.isAmbiguous { return "it is being found out whether the cloud has the last request" }
         return summary.session.lastError
+    }
+}
+
+extension HoldDocument {
+    init(_ hold: Hold) {
+        self.init(
+            reason: hold.reason.rawValue, clearedBy: hold.reason.clearedBy, since: hold.since,
+            until: hold.until,
+            requiredBytes: hold.requiredBytes, detail: hold.detail)
     }
 }
 
@@ -130,12 +149,14 @@ extension QueueDocument {
         self.init(
             states: states, pendingAssets: counts.unsentFiles, pendingBytes: counts.unsentBytes,
             oldestPending: oldest, nextTry: uploads?.nextTry ?? nextTry,
-            reason: holds.first.map { hold in
+            reason: holds.first { $0.reason != .lowDisk }.map { hold in
                 let detail = hold.detail.map { ": \($0)" } ?? ""
                 return "\(hold.reason.rawValue)\(detail); cleared by \(hold.reason.clearedBy)"
             } ?? uploads?.reason.map { "\($0.rawValue): \(uploads?.message ?? $0.hint)" }
                 ?? waits.documents.first?.text,
             readySessions: waits.ready, waits: waits.documents.isEmpty ? nil : waits.documents,
-            quotaAskedAt: quotaAskedAt)
+            quotaAskedAt: quotaAskedAt,
+            holds: holds.isEmpty ? nil : holds.map { HoldDocument($0) },
+            ambiguous: counts.ambiguous > 0 ? counts.ambiguous : nil)
     }
 }

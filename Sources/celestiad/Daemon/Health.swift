@@ -11,12 +11,14 @@ enum Health {
     /// Worst first.
     static func items(
         account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
-        counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?, now: Date
+        counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?,
+        setAside: [String] = [], now: Date
     ) -> [HealthItem] {
         var items =
             bluetooth(adapters, hasBlueZ) + self.account(account) + self.uploads(uploads) + queue(counts)
         items += waits.map { HealthItem($0, now: now) }
         for recorder in recorders { items += self.recorder(recorder) }
+        items += database(setAside)
         if let disk, disk.state != "ok" {
             items.append(
                 HealthItem(
@@ -121,6 +123,20 @@ enum Health {
         guard reason.hasSuffix(LinkMachine.repairAdvice) else { return reason }
         let text = reason.dropLast(LinkMachine.repairAdvice.count)
         return String(text.reversed().drop { " ;:".contains($0) }.reversed())
+    }
+
+    /// Shown as long as the damaged database lies there: only the user knows when it is not needed any more.
+    private static func database(_ setAside: [String]) -> [HealthItem] {
+        guard let last = setAside.last else { return [] }
+        return [
+            HealthItem(
+                code: "queue_degraded", severity: "warning",
+                text:
+                    "degraded: the queue's database was damaged and was made anew from the files in the spool; "
+                    + "the damaged one is kept as \(last)",
+                hint:
+                    "check the disk; celestiad storage shows where it lies, move it away to end this message")
+        ]
     }
 
     private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {

@@ -50,6 +50,21 @@ struct SessionView {
         if let started = session.startedAt { entries.append(("Captured", layout.moment(started))) }
         if let length = length(session) { entries.append(("Length", length)) }
         entries.append(("State", state(session)))
+        for hold in session.holds ?? [] { entries.append(("Waits", waits(hold))) }
+        if session.ambiguous == true {
+            entries.append(
+                ("In doubt", "whether the cloud has the last request; it is asked before anything is sent"))
+        }
+        if let error = session.lastError { entries.append(("Last error", Text.clean(error))) }
+        if let retries = session.retries, retries > 0 {
+            entries.append(("Failures", "\(retries) since it last went on"))
+        }
+        if let source = session.source, source != "recorder" {
+            entries.append(("Source", Words.plain(source)))
+        }
+        if let host = session.host { entries.append(("For", Text.clean(host))) }
+        if let from = session.migratedFrom { entries.append(("Moved from", Text.clean(from))) }
+        if let to = session.migratedTo { entries.append(("Moved to", Text.clean(to))) }
         if let cloud = session.cloud { entries.append(("In the cloud", cloud)) }
         entries.append(("Queued", layout.ago(session.createdAt)))
         entries.append(("Changed", layout.ago(session.updatedAt)))
@@ -57,6 +72,12 @@ struct SessionView {
         var lines = Fields(layout).lines(entries)
         if let assets = session.assets, !assets.isEmpty { lines += [""] + files(assets) }
         return lines
+    }
+
+    private func waits(_ hold: HoldDocument) -> String {
+        let detail = hold.detail.map { " (\(Text.clean($0)))" } ?? ""
+        let until = hold.until.map { ", at the latest \(layout.until($0))" } ?? ""
+        return "\(Words.plain(hold.reason))\(detail), ends with: \(Text.clean(hold.clearedBy))\(until)"
     }
 
     private func files(_ assets: [AssetDocument]) -> [String] {

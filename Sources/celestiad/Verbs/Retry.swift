@@ -13,8 +13,7 @@ enum RetryVerb {
     ) { invocation throws(ControlError) in
         let client = try await invocation.connect()
         let id = invocation.positional(0) ?? ""
-        try await client.retry(id)
-        let session = try await client.session(id)
+        let session = try await client.act(.retry, on: id)
         invocation.console.note(
             session.state == "imported"
                 ? "session \(session.id) is in the cloud already"

@@ -12,6 +12,11 @@ enum SessionsVerb {
             Option(
                 name: "state", value: "STATE",
                 help: "Only those in this state, such as imported or uploading."),
+            Option(
+                name: "attention",
+                help:
+                    "Only those that are held, have failed for good, or may be in the cloud without our knowing."
+            ),
             Option(name: "fail-if-none", help: "Exit with 9 when there is none."),
         ]
     ) { invocation throws(ControlError) in
@@ -19,7 +24,8 @@ enum SessionsVerb {
         var query = SessionQuery(
             offset: try arguments.number("offset", in: 0...1_000_000_000) ?? 0,
             limit: try arguments.number("limit", in: 1...SessionQuery.maximumLimit) ?? 50,
-            recorder: arguments.value("device"), state: arguments.value("state"))
+            recorder: arguments.value("device"), state: arguments.value("state"),
+            attention: arguments.has("attention"))
         let client = try await invocation.connect()
         let unknown = try await resolve(&query, client)
         let page = try await client.sessions(query)

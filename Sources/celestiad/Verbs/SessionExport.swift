@@ -1,0 +1,95 @@
+import CaptureQueue
+import Control
+import DBus
+import Glibc
+
+/// Copies a session's files out of the queue, as the user who asks: the daemon passes them open, the user writes them.
+struct SessionExport {
+    let client: ControlClient
+    let invocation: Invocation
+
+    private static let piece = 1 << 20
+
+    func run(_ id: String, to directory: String?) async throws(ControlError) -> ExitCode {
+        let session = try await client.session(id)
+        let directory = directory ?? "celestiad-\(Text.clean(String(session.id.prefix(8))))"
+        guard mkdir(directory, 0o777) == 0 else { throw failure("make the folder \(directory)") }
+        var absent = 0
+        for (index, asset) in (session.assets ?? []).enumerated() {
+            do throws(ControlError) {
+                let file = try await client.openAsset(asset.id)
+                try copy(file, asset, to: "\(directory)/\(Self.fileName(asset, index))")
+            } catch {
+                guard error.code == .notFound else { throw error }
+                absent += 1
+                invocation.console.note("\(Text.clean(asset.name)): \(error.message)")
+            }
+        }
+        let description = try DocumentCoding.json(session, pretty: true) + "\n"
+        try write(Array(description.utf8), to: "\(directory)/session.json")
+        let copied = (session.assets?.count ?? 0) - absent
+        invocation.console.note(
+            "copied \(Units.count(copied, "file")) to \(Text.clean(directory)), each with the SHA-256 that it has in the queue"
+        )
+        if invocation.wantsJSON { try invocation.console.printJSON(session) }
+        return absent == 0 ? .success : .partial
+    }
+
+    /// A name from outside is no path; the number keeps equal names apart.
+    static func fileName(_ asset: AssetDocument, _ index: Int) -> String {
+        let name = Text.clean(asset.name).map { $0 == "/" || $0 == "\\" || $0 == "\u{FFFD}" ? "_" : $0 }
+        let number = String(index + 1)
+        return String(repeating: "0", count: max(0, 3 - number.count)) + number + "-"
+            + String(name.prefix(100))
+    }
+
+    private func copy(_ file: SharedFD, _ asset: AssetDocument, to path: String) throws(ControlError) {
+        let target = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard target >= 0 else { throw failure("make \(path)") }
+        defer { close(target) }
+        let hasher = SHA256()
+        var offset: Int64 = 0
+        var buffer = [UInt8](repeating: 0, count: Self.piece)
+        while true {
+            let count = pread(file.rawValue, &buffer, buffer.count, off_t(offset))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read \(Text.clean(asset.name))") }
+            if count == 0 { break }
+            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            try put(buffer[..<count], into: target, path)
+            offset += Int64(count)
+        }
+        guard hasher.digest().hex == asset.sha256 else {
+            throw ControlError(
+                .failed, "\(Text.clean(asset.name)) does not have the SHA-256 that it was stored with",
+                hint: "the copy at \(path) is not what was recorded")
+        }
+        guard fsync(target) == 0 else { throw failure("flush \(path)") }
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws(ControlError) {
+        let target = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard target >= 0 else { throw failure("make \(path)") }
+        defer { close(target) }
+        try put(bytes[...], into: target, path)
+        guard fsync(target) == 0 else { throw failure("flush \(path)") }
+    }
+
+    private func put(_ bytes: ArraySlice<UInt8>, into target: Int32, _ path: String) throws(ControlError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(target, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("write \(path)") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private func failure(_ what: String) -> ControlError {
+        let number = errno
+        return ControlError(
+            number == ENOSPC ? .diskLow : .failed,
+            "cannot \(Text.clean(what)): \(String(cString: strerror(number)))",
+            hint: number == EEXIST ? "name another folder: celestiad session export ID DIR" : nil)
+    }
+}

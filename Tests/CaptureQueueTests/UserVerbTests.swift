@@ -1,0 +1,149 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import CaptureQueue
+
+/// What users do to a session: pause, resume, reconcile, cancel, purge, migrate.
+@Suite struct UserVerbTests {
+    static let other = "https://other.example.test/v1"
+
+    @Test func aPausedSessionIsNotSentUntilItIsResumed() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        try await fixture.queue.pause(session)
+        try await fixture.queue.pause(session)
+        #expect(try await fixture.queue.nextUploads(host: QueueFixture.host).isEmpty)
+        #expect(try await fixture.queue.session(session)?.summary.holds.map(\.reason) == [.paused])
+        #expect(try await fixture.queue.sessions(.attention).sessions.count == 1)
+        let after = try await QueueFixture(try fixture.snapshot())
+        #expect(try await after.queue.nextUploads(host: QueueFixture.host).isEmpty)
+        try await fixture.queue.resume(session)
+        try await fixture.queue.resume(session)
+        #expect(try await fixture.queue.nextUploads(host: QueueFixture.host).map(\.id) == [session])
+    }
+
+    @Test func reconcilingLooksBeforeAnythingIsSent() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        try await fixture.queue.hold(session, .conflict, detail: "other bytes")
+        #expect(try await fixture.queue.requestReconcile(session))
+        #expect(try await fixture.queue.requestReconcile(session))
+        let summary = try #require(try await fixture.queue.session(session)?.summary)
+        #expect(summary.isAmbiguous && summary.holds.isEmpty)
+        let job = try await fixture.queue.beginUpload(session)
+        #expect(job.unsettled.map(\.operation) == [.upsert])
+        #expect(await code { _ = try await fixture.queue.requestReconcile(session) } == .illegalTransition)
+        // Nothing there: the question is settled, and the session is as it was.
+        try await fixture.queue.withdrawIntent(job.unsettled[0].id)
+        try await fixture.upsert(session)
+        try await fixture.sendAssets(session)
+        try await fixture.queue.markImported(session)
+        #expect(try await fixture.queue.requestReconcile(session) == false)
+    }
+
+    /// The file is gone here, and the cloud has it after all: the receipt counts, not the loss.
+    @Test func aLostFileThatTheCloudHasIsNoLoss() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        let asset = try #require(try await fixture.queue.session(session)?.assets.first)
+        try await fixture.queue.settleDelete(.asset(asset.id), .deleted)
+        try FileManager.default.removeItem(atPath: fixture.path(session, asset.id.text))
+        let after = try await QueueFixture(try fixture.snapshot())
+        #expect(try await after.state(of: session) == .failedTerminal)
+        #expect(try await after.queue.requestReconcile(session))
+        _ = try await after.queue.beginUpload(session)
+        let lost = try #require(try await after.queue.uploadJob(session).pending.first)
+        try await after.queue.commitAsset(lost.id, Sample.remote(lost), sessionRevision: 3)
+        try await after.queue.commitUpsert(session: session, remoteID: "r", revision: 3, payloadDigest: "p")
+        try await after.queue.markImported(session)
+        #expect(try await after.state(of: session) == .imported)
+    }
+
+    @Test func aCancelledSessionStaysSoWithoutItsDatabase() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        try await fixture.queue.cancel(session)
+        let copy = try fixture.snapshot()
+        for name in ["queue.db", "queue.db-wal"] {
+            try FileManager.default.removeItem(atPath: "\(copy.path)/state/\(name)")
+        }
+        let after = try await QueueFixture(copy)
+        #expect(try await after.state(of: session) == .cancelled)
+        #expect(try await after.queue.session(session)?.assets.first?.pullState == .stored)
+        try await after.queue.purge(session)
+        #expect(after.exists(session, "session.json"))
+        #expect(try await after.register().state == .cancelled)
+    }
+
+    @Test(arguments: [SessionState.imported, .cancelled])
+    func whatIsOverStaysAsItIs(_ state: SessionState) async throws {
+        let fixture = try await QueueFixture()
+        let session = try await state == .imported ? fixture.imported() : fixture.stored()
+        if state == .cancelled { try await fixture.queue.cancel(session) }
+        let queue = fixture.queue
+        #expect(await code { try await queue.pause(session) } == .illegalTransition)
+        #expect(await code { try await queue.resume(session) } == .illegalTransition)
+        #expect(await code { _ = try await queue.migrate(session, to: Self.other) } == .illegalTransition)
+        if state == .imported {
+            #expect(await code { try await queue.cancel(session) } == .illegalTransition)
+            #expect(await code { try await queue.purge(session) } == .illegalTransition)
+        } else {
+            #expect(await code { _ = try await queue.requestReconcile(session) } == .illegalTransition)
+        }
+        #expect(try await fixture.state(of: session) == state)
+    }
+
+    @Test func migratingMakesANewSessionAndKeepsTheOld() async throws {
+        let fixture = try await QueueFixture()
+        let old = try await fixture.stored(sizes: [2500, 40])
+        _ = try await fixture.queue.beginUpload(old)
+        try await fixture.queue.suspendUpload(old)
+        let new = try await fixture.queue.migrate(old, to: Self.other)
+        #expect(new != old)
+        #expect(try await fixture.queue.migrate(old, to: Self.other) == new)
+        let before = try #require(try await fixture.queue.session(old))
+        let moved = try #require(try await fixture.queue.session(new))
+        #expect(
+            before.summary.session.state == .cancelled
+                && before.summary.session.targetHost == QueueFixture.host)
+        #expect(before.summary.session.migratedTo == new.text)
+        #expect(
+            moved.summary.session.state == .queuedOffline && moved.summary.session.targetHost == Self.other)
+        #expect(moved.summary.session.migratedFrom == old.text)
+        #expect(moved.assets.map(\.sha256) == before.assets.map(\.sha256))
+        #expect(Set(moved.assets.map(\.clientID)).isDisjoint(with: before.assets.map(\.clientID)))
+        #expect(moved.events.first?.assetID == moved.assets.first?.id)
+        #expect(Array(moved.provenanceChain.prefix(before.provenanceChain.count)) == before.provenanceChain)
+        #expect(moved.provenanceChain.last?["from"] == QueueFixture.host)
+        // The bytes of the new one do not go with those of the old.
+        try await fixture.queue.purge(old)
+        let file = try await fixture.queue.openForUpload(moved.assets[0].id, verifying: true)
+        #expect(file.size == 2500)
+    }
+
+    @Test func aMigrationThatIsKilledHalfwayIsFinishedAtTheStart() async throws {
+        let fixture = try await QueueFixture()
+        let old = try await fixture.stored()
+        let before = try fixture.snapshot()
+        let new = try await fixture.queue.migrate(old, to: Self.other)
+        let after = try await QueueFixture(try fixture.snapshot(databaseOf: before))
+        #expect(after.report.adoptedSessions == [new])
+        #expect(try await after.state(of: new) == .queuedOffline)
+        #expect(try await after.state(of: old) == .cancelled)
+        #expect(try await after.queue.session(old)?.summary.session.migratedTo == new.text)
+    }
+
+    @Test func aSessionIsMovedWhole() async throws {
+        let fixture = try await QueueFixture()
+        let draft = try await fixture.register().sessionID
+        #expect(
+            await code { _ = try await fixture.queue.migrate(draft, to: Self.other) } == .illegalTransition)
+        let stored = try await fixture.stored(Sample.id(1))
+        #expect(
+            await code { _ = try await fixture.queue.migrate(stored, to: QueueFixture.host) } == .invalidInput
+        )
+        #expect(await code { _ = try await fixture.queue.migrate(stored, to: "nowhere") } == .invalidInput)
+        #expect(try await fixture.state(of: stored) == .queuedOffline)
+    }
+}

@@ -1,0 +1,152 @@
+import Control
+import EventLoop
+import Foundation
+import TestSupport
+import Testing
+
+@testable import celestiad
+
+/// The verbs that act on sessions, import files and show the storage.
+@Suite(.timeLimit(.minutes(1))) struct SessionActionTests {
+    @Test(arguments: ["reconcile", "retry", "cancel", "pause", "resume"])
+    func actionsReachTheDaemon(_ action: String) async throws {
+        try await Harness.with { harness in
+            let result = await harness.run(["session", action, "1b9d"])
+            #expect(result.code == .success, "\(result.errors)")
+            #expect(result.output.contains("1b9d6bcd"))
+            #expect(await harness.model.calls == ["\(action.capitalized) 1b9d"])
+            let json = await harness.run(["session", action, "1b9d", "--json"])
+            #expect(json.output.contains("\"state\":\"queued_offline\""))
+        }
+    }
+
+    /// F-15: what is imported stays as it is, and the exit code says that nothing was done.
+    @Test(arguments: ["retry", "reconcile"])
+    func nothingIsDoneToWhatIsImported(_ action: String) async throws {
+        try await Harness.with { harness in
+            await harness.model.set(actedState: "imported")
+            let result = await harness.run(["session", action, "1b9d"])
+            #expect(result.code == .nothingToDo)
+            #expect(result.errors.contains("nothing was changed"))
+        }
+    }
+
+    @Test func purgeAsksFirst() async throws {
+        try await Harness.with { harness in
+            #expect(await harness.run(["session", "purge", "1b9d"]).code == .usage)
+            let refused = await harness.run(["session", "purge", "1b9d"], typing: ["n"], terminal: true)
+            #expect(refused.code == .interrupted)
+            #expect(refused.errors.contains("Remove 2 files, 40.0 MiB of session 1b9d6bcd (朝の会議) for good?"))
+            #expect(
+                await harness.run(["session", "purge", "1b9d"], typing: ["y"], terminal: true).code
+                    == .success)
+            #expect(await harness.run(["session", "purge", "1b9d", "--yes"]).code == .success)
+            #expect(
+                await harness.model.calls.filter { $0.hasPrefix("Purge") } == ["Purge 1b9d", "Purge 1b9d"])
+        }
+    }
+
+    @Test func commandLinesThatMakeNoSense() async throws {
+        try await Harness.with { harness in
+            for (words, says) in [
+                (["session", "cancel"], "session cancel needs ID"),
+                (["session", "cancle", "1b9d"], "did you mean: celestiad session cancel ID"),
+                (["session", "cancel", "1b9d", "more"], "takes one ID"), (["session"], "session needs"),
+                (["import"], "import needs FILE"), (["import", "/nonexistent"], "No such file"),
+            ] {
+                let result = await harness.run(words)
+                #expect(result.code == .usage, "\(words)")
+                #expect(result.errors.contains(says), "\(words): \(result.errors)")
+            }
+            #expect(await harness.model.calls.isEmpty)
+        }
+    }
+
+    @Test func migrateShowsTheNewSession() async throws {
+        try await Harness.with { harness in
+            let result = await harness.run(["session", "migrate", "1b9d"])
+            #expect(result.code == .success)
+            #expect(result.errors.contains("for https://new.example/v1"))
+        }
+    }
+
+    @Test func exportCopiesWhatIsThereAndVerifiesIt() async throws {
+        try await Harness.with { harness in
+            let directory = TemporaryDirectory()
+            let target = directory.path + "/out"
+            // What the daemon passes is not what the session says: its SHA-256 tells.
+            await harness.model.set(fileContents: [1, 2, 3])
+            let wrong = await harness.run(["session", "export", "1b9d", target])
+            #expect(wrong.code == .failure)
+            #expect(wrong.errors.contains("does not have the SHA-256"))
+            // A folder that is there is somebody's.
+            let again = await harness.run(["session", "export", "1b9d", target])
+            #expect(again.code == .failure && again.errors.contains("name another folder"))
+        }
+        #expect(
+            SessionExport.fileName(
+                AssetDocument(
+                    id: "a", name: "../../etc/pass\u{1B}wd", kind: "audio", state: "queued", bytes: 1,
+                    pulledBytes: 1,
+                    uploadedBytes: 0), 0) == "001-.._.._etc_pass_wd")
+    }
+
+    @Test func attentionIsAsked() async throws {
+        try await Harness.with { harness in
+            #expect(await harness.run(["sessions", "--attention"]).code == .success)
+            #expect(await harness.model.calls == ["sessions 0 50 - - attention"])
+        }
+    }
+
+    @Test func holdsAreShownWithWhatEndsThem() async throws {
+        var session = Fixtures.session
+        session.holds = [
+            HoldDocument(
+                reason: "quota", clearedBy: "free storage in the cloud account", since: Fixtures.ago(60),
+                detail: "12 bytes are missing")
+        ]
+        session.ambiguous = true
+        let lines = SessionView(Layout(width: 120, now: Fixtures.now)).lines(session).joined(separator: "\n")
+        #expect(lines.contains("quota (12 bytes are missing), ends with: free storage in the cloud account"))
+        #expect(lines.contains("In doubt"))
+        let json = try DocumentCoding.json(session)
+        #expect(json.contains("\"cleared_by\":\"free storage in the cloud account\""))
+    }
+
+    @Test func storageSaysWhereTheSpaceGoes() async throws {
+        try await Harness.with { harness in
+            let result = await harness.run(["storage"])
+            #expect(result.code == .success)
+            for text in ["to upload", "celestiad session purge", "queue.db.damaged-1", "1 file"] {
+                #expect(result.output.contains(text), "\(text) in \(result.output)")
+            }
+            let json = await harness.run(["storage", "--json"])
+            #expect(json.output.contains("\"state\":\"degraded\""))
+        }
+    }
+
+    @Test func importPassesOpenFiles() async throws {
+        try await Harness.with { harness in
+            let directory = TemporaryDirectory()
+            let folder = directory.path + "/card/DCIM"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            for (name, text) in [
+                ("b.jpg", "new"), ("a.wav", "old"), ("notes.txt", "new"), (".hidden.jpg", "new"),
+            ] {
+                try Data(text.utf8).write(to: URL(filePath: "\(folder)/\(name)"))
+            }
+            try FileManager.default.createSymbolicLink(
+                atPath: folder + "/link.jpg", withDestinationPath: folder + "/b.jpg")
+            let all = await harness.run(["import", directory.path + "/card", "--source", "dslr_import"])
+            #expect(all.code == .success, "\(all.errors)")
+            #expect(all.output.contains("a.wav: is here already, in session 1b9d6bcd"))
+            #expect(all.output.contains("b.jpg: taken as session 1b9d6bcd"))
+            #expect(await harness.model.calls == ["import a.wav dslr_import", "import b.jpg dslr_import"])
+            try Data("bad".utf8).write(to: URL(filePath: folder + "/c.xyz"))
+            let some = await harness.run(["import", folder + "/c.xyz", folder + "/b.jpg", "--json"])
+            #expect(some.code == .partial)
+            #expect(some.output.contains("\"error\":\"it is neither sound nor picture\""))
+            #expect(await harness.run(["import", folder + "/c.xyz"]).code == .failure)
+        }
+    }
+}

@@ -43,7 +43,8 @@ class Torture:
         fault = None
         if self.random.random() >= at_random:
             point = self.random.choice(sorted(self.typical))
-            fault = (point, self.random.randint(1, self.typical[point]), self.random.choice(actions))
+            possible = [action for action in actions if action != "short" or point.startswith("write/")]
+            fault = (point, self.random.randint(1, self.typical[point]), self.random.choice(possible))
         daemon = self.rig.start(self.faults.environment(fault))
         if not fault:
             time.sleep(self.random.uniform(0.02, 0.6))

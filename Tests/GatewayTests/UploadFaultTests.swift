@@ -375,7 +375,10 @@ import Testing
             let id = try await bound()
             return id != nil && id != first
         }
-        #expect(try await fixture.cloud.state().devices.map(\.batteryLevel) == [55])
+        // The telling of the link may have bound it before the battery changed.
+        try await fixture.until(30, "the new value") {
+            try await fixture.cloud.state().devices.map(\.batteryLevel) == [55]
+        }
         try await sync.unbind("CR1-000042")
         #expect(try await bound() == nil)
         try await fixture.queue.record(update)

@@ -10,6 +10,7 @@ final class Screen: Sendable {
     private let environment: [String: String]
 
     private var socket: String { folder.path + "/tmux" }
+    private var exitFile: String { folder.path + "/exit" }
 
     /// Runs `command` in a terminal of so many columns and rows.
     init(_ command: [String], columns: Int, rows: Int, environment: [String: String]) async throws {
@@ -25,9 +26,11 @@ final class Screen: Sendable {
             try await Task.sleep(for: .milliseconds(20))
         }
         let variables = environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }.flatMap { ["-e", "\($0)=\($1)"] }
+        // The shell outlives a Ctrl-C, which every process of the terminal gets.
+        let script = "trap : INT; \"$@\"; echo $? >'\(exitFile).new' && mv '\(exitFile).new' '\(exitFile)'"
         let started = try await tmux(
             ["set-option", "-wg", "remain-on-exit", "on", ";", "new-session", "-d", "-x", "\(columns)", "-y"]
-                + ["\(rows)"] + variables + command)
+                + ["\(rows)"] + variables + ["sh", "-c", script, "sh"] + command)
         try #require(started.status == 0, "\(started)")
     }
 
@@ -58,12 +61,10 @@ final class Screen: Sendable {
         _ = try await tmux(["send-keys"] + keys)
     }
 
-    /// What the command has exited with; nil while it runs.
-    func status() async throws -> Int? {
-        let words = try await tmux("display-message", "-p", "#{pane_dead} #{pane_dead_status}").output
-            .split { $0.isWhitespace }
-        // tmux sees the terminal's end before it has the exit status.
-        return words.first == "1" && words.count == 2 ? Int(words[1]) : nil
+    /// What the command has exited with, as a shell tells it; nil while it runs. tmux itself learns it late, or never.
+    func status() throws -> Int? {
+        guard FileManager.default.fileExists(atPath: exitFile) else { return nil }
+        return Int(try String(contentsOfFile: exitFile, encoding: .utf8).trimmingCharacters(in: .newlines))
     }
 
     func waitFor(_ text: String) async throws {
@@ -71,8 +72,8 @@ final class Screen: Sendable {
     }
 
     func waitUntilExit() async throws -> Int {
-        try await wait("the command has ended") { try await status() != nil }
-        return try await status() ?? -1
+        try await wait("the command has ended") { try status() != nil }
+        return try status() ?? -1
     }
 
     func wait(_ what: String, _ condition: () async throws -> Bool) async throws {

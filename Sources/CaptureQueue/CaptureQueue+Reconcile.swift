@@ -162,7 +162,7 @@ extension CaptureQueue {
         let hasher = SHA256()
         var offset: Int64 = 0
         while offset < file.size {
-            let bytes = try file.bytes(at: offset, count: 4 << 20)
+            let bytes = try file.bytes(at: offset, count: 256 << 10)
             guard !bytes.isEmpty else { break }
             bytes.withUnsafeBytes(hasher.update)
             offset += Int64(bytes.count)

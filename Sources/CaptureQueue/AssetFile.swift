@@ -28,4 +28,12 @@ package final class AssetFile: Sendable {
         let available = Int(min(Int64(count), max(0, size - offset)))
         return try FileSystem.read(descriptor, at: offset, count: available)
     }
+
+    /// Hashes the piece at `offset`; returns where the next one begins, nil at the end. Blocks on the disk.
+    func hashPiece(at offset: Int64, into hasher: SHA256) throws(QueueError) -> Int64? {
+        let bytes = try bytes(at: offset, count: FileSystem.pieceLength)
+        guard !bytes.isEmpty else { return nil }
+        bytes.withUnsafeBytes(hasher.update)
+        return offset + Int64(bytes.count)
+    }
 }

@@ -161,12 +161,7 @@ extension CaptureQueue {
     private func digest(of file: AssetFile) throws(QueueError) -> SHA256Digest {
         let hasher = SHA256()
         var offset: Int64 = 0
-        while offset < file.size {
-            let bytes = try file.bytes(at: offset, count: 256 << 10)
-            guard !bytes.isEmpty else { break }
-            bytes.withUnsafeBytes(hasher.update)
-            offset += Int64(bytes.count)
-        }
+        while let next = try file.hashPiece(at: offset, into: hasher) { offset = next }
         return hasher.digest()
     }
 

@@ -174,11 +174,8 @@ extension CaptureQueue {
     private static func isIntact(_ file: AssetFile, _ digest: SHA256Digest) async throws(QueueError) -> Bool {
         let hasher = SHA256()
         var offset: Int64 = 0
-        while offset < file.size {
-            let bytes = try file.bytes(at: offset, count: 256 << 10)
-            guard !bytes.isEmpty else { break }
-            bytes.withUnsafeBytes(hasher.update)
-            offset += Int64(bytes.count)
+        while let next = try file.hashPiece(at: offset, into: hasher) {
+            offset = next
             // Gives way to other work of the queue between two pieces.
             await Task.yield()
         }

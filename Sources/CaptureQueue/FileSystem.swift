@@ -26,6 +26,9 @@ struct FileStatus {
 
 /// The system calls of the spool, each relative to an open directory and never through a symbolic link.
 enum FileSystem {
+    /// Bytes that are read at once to hash a file: small, because several may be under way in a small daemon.
+    static let pieceLength = 256 << 10
+
     static func openDirectory(_ path: String) throws(QueueError) -> Descriptor {
         let raw = retrying { Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard raw >= 0 else { throw failure("open the directory \(path)") }

@@ -20,7 +20,7 @@ final class PartWriter {
 
     /// Reads the next piece of the prefix, hashes it and shows it to `prefix`.
     func rehash(_ prefix: ((UnsafeRawBufferPointer) -> Void)?) throws(QueueError) {
-        let count = Int(min(256 << 10, heldBytes - length))
+        let count = Int(min(Int64(FileSystem.pieceLength), heldBytes - length))
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { buffer.deallocate() }
         guard try FileSystem.read(file.raw, at: length, into: buffer) == count else {

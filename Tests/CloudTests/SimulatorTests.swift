@@ -2,6 +2,7 @@ import Cloud
 import Dates
 import EventLoop
 import Foundation
+import FoundationNetworking
 import TestSupport
 import Testing
 
@@ -345,5 +346,16 @@ import Testing
         _ = try await bench.api.quota()
         let now = try #require(bench.api.clock.now)
         #expect(abs(now.secondsSince1970 - Int64(Date().timeIntervalSince1970) - 86_400) < 60)
+    }
+
+    /// The simulator's word decides over every test that uses it: by itself a breach fails the test.
+    @Test func aRequestThatBreaksTheContractIsTold() async throws {
+        let told = Locked<[String]>([])
+        let cloud = try CloudSimulator { breach in told.withLock { $0.append(breach) } }
+        let address = try #require(URL(string: cloud.address + "/user/profile"))
+        _ = try await URLSession.shared.data(from: address)
+        #expect(try await cloud.violations() == ["getProfile: missing-bearer no Authorization header"])
+        cloud.stop()
+        #expect(told.withLock { $0 } == ["getProfile: missing-bearer 'no Authorization header'"])
     }
 }

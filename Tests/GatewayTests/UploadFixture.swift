@@ -13,6 +13,8 @@ final class UploadFixture {
     private static let setUp: Void = try! HTTPClient.globalSetUp()
 
     let cloud: CloudSimulator
+    /// What stands before the cloud, if anything does.
+    let proxy: TCPProxy?
     let directory: TemporaryDirectory
     let api: CelestiaAPI
     let queue: CaptureQueue
@@ -35,15 +37,18 @@ final class UploadFixture {
     /// `earlier`: the fixture whose cloud and data directory this one goes on with, as after a restart.
     init(
         _ options: [String] = [], _ configuration: UploadConfiguration = UploadFixture.quick,
-        earlier: UploadFixture? = nil, logIn: Bool = true
+        earlier: UploadFixture? = nil, logIn: Bool = true, throughProxy: Bool = false,
+        http: HTTPConfiguration = HTTPConfiguration()
     ) async throws {
         Self.setUp
         self.configuration = configuration
         cloud = try earlier?.cloud ?? CloudSimulator(options)
+        proxy = try earlier?.proxy ?? (throughProxy ? TCPProxy(inFrontOf: cloud.address) : nil)
         directory = earlier?.directory ?? TemporaryDirectory()
-        client = try HTTPClient(loop: EventLoop.start(name: "http"))
+        client = try HTTPClient(loop: EventLoop.start(name: "http"), configuration: http)
         api = CelestiaAPI(
-            base: try APIBase(cloud.address), transport: client, directory: directory.path, machine: "m1",
+            base: try APIBase(proxy?.address(cloud.address) ?? cloud.address), transport: client,
+            directory: directory.path, machine: "m1",
             executor: try EventLoop.start(name: "tokens"))
         var settings = QueueConfiguration(directory: directory.path + "/state")
         settings.reservedBytes = 0
@@ -180,8 +185,13 @@ final class UploadFixture {
     }
 
     func untilImported(_ ids: [SessionID]) async throws {
+        var waiting = ids[...]
         try await until(90, "the import of \(ids.count) sessions") {
-            for id in ids where try await self.state(id) != .imported { return false }
+            // Imported is final.
+            while let id = waiting.last {
+                guard try await self.state(id) == .imported else { return false }
+                waiting.removeLast()
+            }
             return true
         }
     }
@@ -199,7 +209,14 @@ final class UploadFixture {
         for id in sessions {
             let detail = try #require(try await queue.session(id))
             let remote = state.sessions.first { $0.clientId == id.text }
-            #expect(detail.summary.session.remoteID == remote?.id, sourceLocation: location)
+            let session = detail.summary.session
+            #expect(session.remoteID == remote?.id, sourceLocation: location)
+            // The revision is the server's, or known to have moved on (C-34); never one that the server did not give.
+            #expect(
+                session.revision == remote?.revision
+                    || session.isBaseStale && session.revision ?? 0 < remote?.revision ?? 0,
+                "\(id) is at \(session.revision ?? 0), the server at \(remote?.revision ?? 0)",
+                sourceLocation: location)
             #expect(detail.intents.isEmpty, sourceLocation: location)
             for asset in detail.assets where asset.exclusion == nil {
                 let held = remote?.assets.filter { $0.clientId == asset.clientID } ?? []

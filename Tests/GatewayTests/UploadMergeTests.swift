@@ -155,13 +155,21 @@ import Testing
         for _ in 0..<6 {
             let next = schedule.next ?? Self.now
             gaps.append(Self.now.duration(to: next).components.seconds)
+            schedule.begin()
             schedule.probed(at: Self.now, isWaiting: true, within: range)
         }
         #expect(gaps == [1800, 3600, 7200, 14_400, 21_600, 21_600])
         schedule.hurry(at: Self.now)
         #expect(schedule.next == Self.now)
+        schedule.begin()
         schedule.probed(at: Self.now, isWaiting: false, within: range)
         #expect(schedule.next == nil)
+        // What began to wait while it was looked, and was not seen, is not forgotten.
+        schedule.start(at: Self.now)
+        schedule.begin()
+        schedule.wait(from: Self.now, within: range)
+        schedule.probed(at: Self.now, isWaiting: false, within: range)
+        #expect(schedule.next == Self.now.advanced(by: .seconds(1800)))
     }
 
     private struct FixedGenerator: RandomNumberGenerator {

@@ -1,11 +1,13 @@
 import Foundation
 import FoundationNetworking
+import Testing
 
 /// A simulated Celestia cloud of its own for one test, which ends with this value. Its options and control plane are
-/// described in simulators/README.md.
+/// described in simulators/README.md. Any request that breaks the contract fails the test.
 package final class CloudSimulator: Sendable {
     /// The API's address, base path included.
     package let address: String
+    private let onBreach: @Sendable (String) -> Void
     private let child: StdinTetheredProcess
     private let control: String
 
@@ -73,7 +75,12 @@ package final class CloudSimulator: Sendable {
     }
 
     /// Starts it with the user `ada` whose password is `countess`, and further command line options.
-    package init(_ options: [String] = []) throws {
+    /// `onBreach` is told at the end what broke the contract.
+    package init(
+        _ options: [String] = [],
+        onBreach: @escaping @Sendable (String) -> Void = { Issue.record("the contract was broken: \($0)") }
+    ) throws {
+        self.onBreach = onBreach
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let program = root.appendingPathComponent("simulators/cloud/celestia-cloud").path
@@ -83,12 +90,28 @@ package final class CloudSimulator: Sendable {
             let port = url.port
         else { throw Failure(description: "the cloud simulator said: \(line)") }
         address = String(line.dropFirst(6))
-        control = "\(url.scheme ?? "http")://\(host):\(port)/_sim/"
+        if url.scheme == "https" {
+            // The control plane without TLS: this process's own client does not know the test's authority.
+            control = String(try child.readLine().dropFirst("control ".count))
+        } else {
+            control = "http://\(host):\(port)/_sim/"
+        }
+    }
+
+    deinit {
+        end()
     }
 
     /// Ends it now, as a crash would.
     package func stop() {
-        child.kill()
+        end()
+    }
+
+    private func end() {
+        let prefix = "violation "
+        for line in child.killReadingRest() where line.hasPrefix(prefix) {
+            onBreach(String(line.dropFirst(prefix.count)))
+        }
     }
 
     package func state() async throws -> State {

@@ -57,6 +57,15 @@ package final class StdinTetheredProcess: @unchecked Sendable {
         }
     }
 
+    /// Ends it, and returns the lines that it has printed and nobody has read.
+    package func killReadingRest() -> [String] {
+        guard process.isRunning else { return [] }
+        kill()
+        buffered.append(output.fileHandleForReading.readDataToEndOfFile())
+        defer { buffered = Data() }
+        return String(decoding: buffered, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
     package func kill() {
         try? tether.fileHandleForWriting.close()
         guard process.isRunning else { return }

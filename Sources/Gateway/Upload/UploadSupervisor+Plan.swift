@@ -36,6 +36,7 @@ extension UploadSupervisor {
         guard isLoggedIn else { return work }
         if let next = quotaProbes.next, next <= now, !isAskingQuota {
             isAskingQuota = true
+            quotaProbes.begin()
             work.append(.quota)
         }
         work += try await nextSessions()

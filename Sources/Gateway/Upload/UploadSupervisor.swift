@@ -223,7 +223,7 @@ package actor UploadSupervisor {
 
 /// When something that waits is looked at again: at once, then ever more seldom.
 struct ProbeSchedule: Sendable, Equatable {
-    /// nil: nothing waits.
+    /// nil: nothing waits, or it is being looked at.
     private(set) var next: ContinuousClock.Instant?
     private var interval: Duration?
 
@@ -239,13 +239,17 @@ struct ProbeSchedule: Sendable, Equatable {
         next = now.advanced(by: range.lowerBound)
     }
 
+    /// It is being looked at: what begins to wait from here on, the look may miss.
+    mutating func begin() {
+        next = nil
+    }
+
     /// It was looked at; `isWaiting`: something still waits.
     mutating func probed(
         at now: ContinuousClock.Instant, isWaiting: Bool, within range: ClosedRange<Duration>
     ) {
         guard isWaiting else {
-            next = nil
-            interval = nil
+            if next == nil { interval = nil }
             return
         }
         let following = min(range.upperBound, interval.map { $0 * 2 } ?? range.lowerBound)

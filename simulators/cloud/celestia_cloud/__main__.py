@@ -18,6 +18,7 @@ from .cloud import Cloud, Folder, Options
 from .server import BASE_PATH, Server
 
 STOP_SECONDS = 3.0
+TLS_VERSIONS = {"1.1": ssl.TLSVersion.TLSv1_1, "1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 READ_BUFFER = 1 << 20
 
 
@@ -35,10 +36,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--token-lifetime", type=float, default=3600, metavar="SECONDS", help="default 3600")
     parser.add_argument("--upload-lifetime", type=float, default=86400, metavar="SECONDS", help="default 86400")
     parser.add_argument("--quota", type=int, default=Options.quota, metavar="BYTES", help="default 64 GiB")
+    parser.add_argument(
+        "--chunk-size", type=int, default=Options.chunk_size, metavar="BYTES", help="the largest that init agrees to"
+    )
     parser.add_argument("--success-code", type=int, default=0, help="`code` of a success envelope, default 0")
     parser.add_argument("--seed", type=int, default=1, help="for the choice among legal answers, default 1")
     parser.add_argument("--clock-skew", type=float, default=0, metavar="SECONDS", help="added to the server's clock")
     parser.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"), help="serve HTTPS with these PEM files")
+    parser.add_argument("--tls-version", choices=TLS_VERSIONS, help="speak no other one")
     parser.add_argument("--exit-with-stdin", action="store_true", help="stop when standard input ends")
     parser.add_argument("--verbose", action="store_true", help="print each request to standard error")
     options = parser.parse_args(arguments)
@@ -71,16 +76,14 @@ async def _serve(options: argparse.Namespace, folder: Folder) -> None:
             token_lifetime=options.token_lifetime,
             upload_lifetime=options.upload_lifetime,
             quota=options.quota,
+            chunk_size=options.chunk_size,
             success_code=options.success_code,
             seed=options.seed,
             clock_skew=options.clock_skew,
         ),
         folder,
     )
-    tls = None
-    if options.tls:
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(*options.tls)
+    tls = _make_tls(options) if options.tls else None
     server = Server(cloud, options.verbose)
     runner = web.AppRunner(server.application(), access_log=None, read_bufsize=READ_BUFFER)
     await runner.setup()
@@ -88,12 +91,26 @@ async def _serve(options: argparse.Namespace, folder: Folder) -> None:
     stopped = _stop_event(options.exit_with_stdin)
     port = runner.addresses[0][1]
     print(f"ready {'https' if tls else 'http'}://127.0.0.1:{port}{BASE_PATH}", flush=True)
+    if tls:
+        # For tests, whose own client need not know the authority.
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        print(f"control http://127.0.0.1:{runner.addresses[1][1]}/_sim/", flush=True)
     await stopped.wait()
     server.stop()
     try:
         await asyncio.wait_for(runner.cleanup(), STOP_SECONDS)
     except asyncio.TimeoutError:
         pass
+
+
+def _make_tls(options: argparse.Namespace) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*options.tls)
+    if options.tls_version:
+        # OpenSSL speaks the old ones at its lowest security level only.
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        context.minimum_version = context.maximum_version = TLS_VERSIONS[options.tls_version]
+    return context
 
 
 def _stop_event(watch_stdin: bool) -> asyncio.Event:

@@ -49,6 +49,7 @@ class AccessToken:
     family: Family
     expires_at: datetime
     generation: int
+    uses: int = 0
 
 
 @dataclass
@@ -129,6 +130,7 @@ class Accounts:
             raise ApiError(401, "access token is not valid")
         if token.expires_at <= self._clock.now():
             raise ApiError(401, "access token has expired")
+        token.uses += 1
         return token
 
     def close_other_families(self, user: User, kept: Family) -> None:
@@ -137,10 +139,14 @@ class Accounts:
             if family.user is user and family is not kept:
                 family.is_open = False
 
-    def expire_access_tokens(self) -> int:
-        """Gives the number of tokens that were alive."""
+    def expire_access_tokens(self, used: int = 0) -> int:
+        """Of those that were used so often; gives the number that were alive."""
         now = self._clock.now()
-        alive = [token for token in self._access.values() if token.family.is_open and token.expires_at > now]
+        alive = [
+            token
+            for token in self._access.values()
+            if token.family.is_open and token.expires_at > now and token.uses >= used
+        ]
         for token in alive:
             token.expires_at = now
         return len(alive)

@@ -37,7 +37,7 @@ async def upload_asset(call: Call) -> Reply:
 async def initialize_chunked_upload(call: Call) -> Reply:
     """A new upload each time, also for a clientId whose asset exists: completing that gives the existing asset."""
     session, body, library = _session(call), call.json, call.cloud.library
-    chunk_size = body["chunkSize"]
+    chunk_size = min(body["chunkSize"], call.cloud.options.chunk_size)
     if call.plan.has("chunk_size"):
         chunk_size = call.plan.options.get("bytes") or max(1, chunk_size // 2)
     if chunk_size > CHUNK_LIMIT or body["fileSize"] > chunk_size * MAX_CHUNKS:

@@ -134,8 +134,10 @@ class Call:
         transport = self.request.transport
         return transport is not None and not transport.is_closing()
 
-    def hang_up(self) -> None:
-        """Closes the connection after what was written; raises Cut."""
+    def end_connection(self, resets: bool) -> None:
+        """Closes the connection after what was written, or resets it; raises Cut."""
+        if resets:
+            self.reset_connection()
         if self.request.transport is not None:
             self.request.transport.close()
         raise Cut

@@ -27,6 +27,7 @@ class Options:
     token_lifetime: float = 3600.0
     upload_lifetime: float = 86400.0
     quota: int = 64 * GIB
+    chunk_size: int = GIB
     success_code: int = 0
     seed: int = 1
     clock_skew: float = 0.0

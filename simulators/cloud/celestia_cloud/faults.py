@@ -11,13 +11,14 @@ OPTIONS: dict[str, set[str]] = {
     "delay_before": {"ms"},
     "delay_after": {"ms"},
     "stall": {"ms", "commit", "early"},
-    "drop_before_commit": set(),
-    "drop_after_commit": set(),
+    "drop_before_commit": {"reset"},
+    "drop_after_commit": {"reset"},
     "reset_at": {"bytes"},
     "wrong_sha256": {"persist"},
     "chunk_size": {"bytes"},
     "expire_upload": set(),
-    "truncated_body": {"bytes"},
+    "expire_token": {"used"},
+    "truncated_body": {"bytes", "reset"},
     "trickle": {"ms"},
     "short_count": set(),
 }
@@ -28,6 +29,12 @@ RANDOM_ACTIONS = [
 ]  # fmt: skip
 LOGIN_ROUTES = {"register", "login", "refreshAccessToken", "logout"}
 RANDOM_STATUSES = [408, 429, 500, 502, 503, 504]
+# What only random faults have names for: answers that are wrong in this moment, whatever the API knows.
+RANDOM_REFUSALS = {"refusal": [401, 404, 409, 410, 423], "gateway_limit": [413], "over_quota": [413]}
+# A rotation leaves no old token that is good: where its answer is lost, nobody but the user can help.
+HARMLESS_TO_A_ROTATION = [
+    "status", "html", "delay_before", "delay_after", "drop_before_commit", "reset_at", "stall",
+]  # fmt: skip
 
 
 class BadFault(Exception):
@@ -131,6 +138,7 @@ class RandomFaults:
         self.actions = actions
         self.routes = routes
         self.fired = 0
+        self.struck: dict[str, int] = {}
         self._random = random.Random(seed)
 
     def strike(self, plan: Plan, route: str, body_length: int) -> None:
@@ -139,11 +147,19 @@ class RandomFaults:
         if self._random.randrange(self.one_in):
             return
         self.fired += 1
-        action = self._random.choice(self.actions)
+        actions = self.actions
+        if route == "refreshAccessToken":
+            actions = [action for action in actions if action in HARMLESS_TO_A_ROTATION] or ["drop_before_commit"]
+        action = self._random.choice(actions)
+        self.struck[action] = self.struck.get(action, 0) + 1
         if action in DELAYS:
             setattr(plan, action, self._random.uniform(0.001, 0.05))
             return
-        plan.action, plan.options = action, self._options(action, body_length)
+        options = self._options(action, body_length)
+        if route == "refreshAccessToken":
+            options.pop("commit", None)
+        plan.action = {"refusal": "status", "gateway_limit": "html", "over_quota": "status"}.get(action, action)
+        plan.options = options
 
     def as_json(self) -> dict:
         return {
@@ -152,6 +168,7 @@ class RandomFaults:
             "actions": self.actions,
             "routes": self.routes,
             "fired": self.fired,
+            "struck": self.struck,
         }
 
     def _options(self, action: str, body_length: int) -> dict:
@@ -161,8 +178,20 @@ class RandomFaults:
             return {"status": status, "headers": headers, "commit": self._random.random() < 0.5}
         if action in ("html", "not_json"):
             return {"status": self._random.choice([200, 502]), "commit": self._random.random() < 0.5}
+        if action in RANDOM_REFUSALS:
+            status = self._random.choice(RANDOM_REFUSALS[action])
+            quota = {"totalBytes": 10, "usedBytes": 9, "remainingBytes": 1, "requiredBytes": 2}
+            return {"status": status, "data": quota} if action == "over_quota" else {"status": status}
         if action == "reset_at":
             return {"bytes": self._random.randrange(body_length + 1)}
+        if action == "stall":
+            when = self._random.choice(["early", "commit", "neither"])
+            return {"ms": self._random.randrange(20, 300)} | ({when: True} if when != "neither" else {})
+        if action in ("drop_before_commit", "drop_after_commit", "truncated_body"):
+            return {"reset": self._random.random() < 0.5}
+        if action == "expire_token":
+            # No server lets tokens expire that it has just given out: two of these in a row mean a login that is out.
+            return {"used": 8}
         return {"ms": 1} if action == "trickle" else {}
 
 
@@ -182,8 +211,9 @@ def parse_random(value: object, routes: set[str]) -> RandomFaults:
     wanted = value.get("routes")
     if not isinstance(one_in, int) or one_in < 1:
         raise BadFault("oneIn must be an integer from 1")
-    if not actions or not isinstance(actions, list) or set(actions) - OPTIONS.keys():
-        raise BadFault(f"actions must be some of {', '.join(OPTIONS)}")
+    known = [*OPTIONS, *RANDOM_REFUSALS]
+    if not actions or not isinstance(actions, list) or set(actions) - set(known):
+        raise BadFault(f"actions must be some of {', '.join(known)}")
     if wanted is not None and (not isinstance(wanted, list) or set(wanted) - routes):
         raise BadFault(f"routes must be some of {', '.join(sorted(routes))}")
     return RandomFaults(int(value.get("seed", 0)), one_in, actions, wanted)
@@ -219,7 +249,7 @@ def _check_options(action: str, options: dict) -> None:
     unknown = options.keys() - OPTIONS[action]
     if unknown:
         raise BadFault(f"action {action} has no option {', '.join(sorted(unknown))}")
-    for name in ("ms", "bytes", "status", "code"):
+    for name in ("ms", "bytes", "status", "code", "used"):
         value = options.get(name, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise BadFault(f"{name} must be an integer from 0")

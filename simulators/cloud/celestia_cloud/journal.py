@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 MAX_ENTRIES = 5000
+# Nobody may be reading what is printed, and a pipe is soon full.
+MAX_PRINTED = 50
 
 
 @dataclass
@@ -38,7 +40,9 @@ class Journal:
         self.requests.append({"at": _now(), **entry})
 
     def violation(self, operation: str, path: str, rule: str, detail: str, status: int) -> None:
-        """A breach of the contract, refused."""
+        """A breach of the contract, refused; whoever started the simulator sees it on standard output."""
+        if len(self.violations) < MAX_PRINTED:
+            print(f"violation {operation}: {rule} {detail[:200]!r}", flush=True)
         self.violations.append(_finding(operation, path, rule, detail) | {"status": status})
 
     def advise(self, operation: str, path: str, rule: str, detail: str) -> None:

@@ -74,6 +74,8 @@ class Server:
             await asyncio.sleep(plan.delay_before)
         if plan.has("reset_at"):
             await _reset_after(call, plan.options["bytes"])
+        if plan.has("expire_token"):
+            self._cloud.accounts.expire_access_tokens(plan.options.get("used", 0))
         if plan.action in REPLACING and not plan.commits:
             if not plan.options.get("early"):
                 await call.body.drain()
@@ -132,7 +134,7 @@ class Server:
         if action == "stall":
             await self._stall(call, options.get("ms", STALL_SECONDS * 1000) / 1000)
         if action in ("stall", "drop_before_commit", "drop_after_commit"):
-            call.hang_up()
+            call.end_connection(options.get("reset", False))
         if action in ("truncated_body", "trickle"):
             return await self._send_slowly(call, reply)
         return self._fake(call.plan)
@@ -161,7 +163,7 @@ class Server:
         await response.prepare(call.request)
         if call.plan.has("truncated_body"):
             await response.write(body[: call.plan.options.get("bytes", len(body) // 2)])
-            call.hang_up()
+            call.end_connection(call.plan.options.get("reset", False))
         for index in range(len(body)):
             await response.write(body[index : index + 1])
             await asyncio.sleep(call.plan.options.get("ms", 1) / 1000)

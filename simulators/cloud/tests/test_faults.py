@@ -57,6 +57,21 @@ class FaultTests(CloudTestCase):
             self.assertEqual(self.sessions(), kept)
         self.assertEqual(self.state()["requests"]["upsertSession"]["outcomes"], {"cut": 2})
 
+    def test_drops_by_a_reset(self) -> None:
+        for action, kept in (("drop_before_commit", 0), ("drop_after_commit", 1), ("truncated_body", 2)):
+            self.fault(route="upsertSession", action=action, reset=True)
+            with self.assertRaises((ConnectionResetError, http.client.IncompleteRead)):
+                self.upsert()
+            self.assertEqual(self.sessions(), kept)
+
+    def test_a_token_that_expires_is_refused_and_the_next_one_is_good(self) -> None:
+        self.fault(route="getProfile", action="expire_token")
+        self.call("getProfile", "GET", "/user/profile", status=401)
+        self.token = self.call(
+            "refreshAccessToken", "POST", "/auth/refresh", {"refreshToken": self.refresh_token}
+        ).data["token"]
+        self.call("getProfile", "GET", "/user/profile")
+
     def test_a_refresh_whose_answer_is_lost_spends_the_token(self) -> None:
         self.fault(route="refreshAccessToken", action="drop_after_commit")
         body = {"refreshToken": self.refresh_token}
@@ -182,6 +197,22 @@ class SelectionTests(CloudTestCase):
         self.cloud.control("POST", "faults/random", {"oneIn": 1, "actions": ["status"]})
         self.call("logout", "POST", "/auth/logout")
 
+    def test_random_refusals_of_every_kind_and_rotations_that_leave_a_way_on(self) -> None:
+        kinds = ["refusal", "gateway_limit", "over_quota"]
+        self.cloud.control("POST", "faults/random", {"seed": 3, "oneIn": 1, "actions": kinds})
+        seen = {status for status in self.outcomes(200)}
+        self.assertEqual(seen, {401, 404, 409, 410, 413, 423})
+        self.assertEqual(set(self.cloud.control("GET", "faults").envelope["random"]["struck"]), set(kinds))
+        everything = {"oneIn": 1, "actions": ["status", "truncated_body", "refusal"], "routes": ["refreshAccessToken"]}
+        body = {"refreshToken": self.refresh_token}
+        for seed in range(20):
+            self.cloud.control("POST", "faults/random", everything | {"seed": seed})
+            self.assertGreaterEqual(self.cloud.send(
+                "POST", self.cloud.base + "/auth/refresh", json.dumps(body).encode(), Content_Type="application/json"
+            ).status, 408)  # fmt: skip
+        self.cloud.control("DELETE", "faults")
+        self.call("refreshAccessToken", "POST", "/auth/refresh", body)
+
     def test_a_retrying_client_gets_through_all_random_faults_with_one_asset(self) -> None:
         session = self.new_session()
         self.cloud.control("POST", "faults/random", {"seed": 7, "oneIn": 2})
@@ -230,6 +261,13 @@ class SelectionTests(CloudTestCase):
 
 
 class ProcessTests(unittest.TestCase):
+    def test_a_breach_is_printed(self) -> None:
+        cloud = Simulator()
+        cloud.send("GET", cloud.base + "/user/profile")
+        line = cloud.process.stdout.readline()
+        self.assertEqual(line, "violation getProfile: missing-bearer 'no Authorization header'\n")
+        cloud.close()
+
     def test_it_ends_with_its_standard_input_even_when_it_stalls(self) -> None:
         cloud = Simulator()
         cloud.control("POST", "faults", [{"route": "getHealth", "action": "stall", "always": True}])

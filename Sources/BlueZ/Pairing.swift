@@ -41,8 +41,10 @@ struct AgentState {
 }
 
 extension BlueZ {
-    /// Pairs a device, unless it is; `prompts` is asked what BlueZ asks. Never sets Trusted. Throws
-    /// `authenticationFailed` and its kin, `pairingDeclined` when `prompts` said no, `timedOut`, `linkLost`, ….
+    /// Pairs a device, unless it is; `prompts` is asked what BlueZ asks. Connects it where it is not connected, and is
+    /// best called then: on a link that is there already, a pairing of another may be under way, and fail ours. Never
+    /// sets Trusted. Throws `authenticationFailed` and its kin, `pairingDeclined` when `prompts` said no, `timedOut`,
+    /// `connectFailed`, `linkLost`, ….
     package func pair(_ device: ObjectPath, prompts: @escaping PairingHandler) async throws(BlueZError) {
         // Checked first: BlueZ 5.66 pages a bonded device by BR/EDR instead.
         if cache.devices[device]?.isPaired == true { return }

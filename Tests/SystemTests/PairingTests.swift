@@ -1,4 +1,5 @@
 import Control
+import DBus
 import Foundation
 import TestSupport
 import Testing
@@ -33,6 +34,24 @@ extension SystemTests {
                     refused.says(1, ["the recorder did not accept the pairing", "in pairing mode"]),
                     "\(refused)")
                 #expect(try await lab.bonds() == [])
+            }
+        }
+
+        /// The kernel keeps the link, and the pairing that nobody will end.
+        @Test func aPairingThatEndedWithItsBluetoothdIsBegunAnew() async throws {
+            try await Laboratory.run(try captures(), recorderOptions: ["--confirm", "manual"]) { lab in
+                async let interrupted = pair(lab, "--passkey-file", lab.folder.path + "/passkey")
+                try await lab.waitUntil("a pairing is under way") { try await lab.isConnected() }
+                try await lab.simulate("RestartBluetoothd")
+                #expect(try await interrupted.status != 0)
+                #expect(try await lab.bonds() == [])
+                #expect(try await lab.isConnected())
+                async let again = pair(lab, "--passkey-file", lab.folder.path + "/passkey")
+                try await lab.waitUntil("it is confirmed") {
+                    try await lab.simulate("Confirm", .string(Laboratory.serial()), .boolean(true))
+                    return try await lab.bonds() == [Laboratory.address()]
+                }
+                #expect(try await again.status == 0)
             }
         }
 

@@ -145,5 +145,25 @@ extension SystemTests {
                 try await lab.verify()
             }
         }
+
+        /// The recorder keeps its half, and asks for the security of that bond as soon as it is connected.
+        @Test func aBondThatTheHubLostIsToldAndRepaired() async throws {
+            let captures = try Captures("first", ["one.wav": 100_001])
+            try await Laboratory.run(captures) { lab in
+                try await lab.logIn()
+                try await lab.pair()
+                try await lab.waitUntilUploaded()
+                try await lab.waitForLink("idle")
+                try await lab.forgetDevice()
+                try await lab.waitForHealth("recorder_needs_user")
+                let repair = try await lab.cli(
+                    "pair", "--device", Laboratory.serial(), "--repair", "--passkey-file",
+                    lab.folder.path + "/passkey")
+                #expect(repair.status == 0, "\(repair)")
+                try await lab.waitForLink("idle")
+                #expect(try await lab.cli("status").status == 0)
+                try await lab.verify()
+            }
+        }
     }
 }

@@ -16,6 +16,15 @@ extension FakeBlueZ {
                 await addDevice(adapter, peripheral, bond: bond)
             }
         }
+        for orphan in orphans where orphan.adapter == adapter.address {
+            await addDevice(adapter, orphan.peripheral, bond: nil)
+            if let device = devices.values.first(where: {
+                $0.adapter === adapter && $0.peripheral === orphan.peripheral
+            }) {
+                adoptOrphan(device)
+            }
+        }
+        orphans.removeAll { $0.adapter == adapter.address }
     }
 
     /// Pulls a controller out: it is gone from the bus before its devices are.

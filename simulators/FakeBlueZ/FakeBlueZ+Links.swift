@@ -93,6 +93,9 @@ extension FakeBlueZ {
         device.isConnected = true
         device.peripheral.link = device
         device.peripheral.model.connect(security: isKeyMissing ? .open : device.bond ?? .open)
+        // A recorder that knows the hub asks for the bond's security at once, and the kernel pairs.
+        device.hasForeignPairing =
+            device.pairing == nil && device.bond == nil && device.peripheral.model.bonds[address] != nil
         change(device.path, BlueZ.device, ["Connected": .boolean(true)])
         onEvent(.connected(serial: device.peripheral.serial))
         guard !isKeyMissing else {
@@ -151,6 +154,19 @@ extension FakeBlueZ {
             ) { $1 })
     }
 
+    /// A link that the last bluetoothd left in the middle of a pairing: the kernel still has both.
+    func adoptOrphan(_ device: FakeDevice) {
+        device.isTemporary = false
+        device.removal?.cancel()
+        device.isConnected = true
+        device.hasForeignPairing = true
+        device.generation += 1
+        device.peripheral.link = device
+        device.peripheral.model.connect(security: .open)
+        change(device.path, BlueZ.device, ["Connected": .boolean(true)])
+        onEvent(.connected(serial: device.peripheral.serial))
+    }
+
     // MARK: Losing the link
 
     /// The link ends, for whatever reason.
@@ -159,6 +175,7 @@ extension FakeBlueZ {
         let peripheral = device.peripheral
         device.isConnected = false
         device.isResolved = false
+        device.hasForeignPairing = false
         device.generation += 1
         peripheral.link = nil
         peripheral.pumpTimer?.cancel()

@@ -92,6 +92,7 @@ extension FakeBlueZ {
                 throw .pageTimeout
             }
         }
+        guard !device.hasForeignPairing else { throw .authenticationFailed }
         if !attempt.isFinished { Task { await self.negotiate(device, attempt) } }
         let result = await withCheckedContinuation { attempt.wait($0) }
         let security = try result.get()

@@ -23,6 +23,8 @@ package actor FakeBlueZ {
     var advertising: LoopTimer?
     /// The hub's halves of the bonds, by adapter and device address: what bluetoothd keeps on disk.
     var bonds: [String: [String: LinkSecurity]] = [:]
+    /// The links, by the adapter's address, that a bluetoothd left in the middle of a pairing.
+    var orphans: [(adapter: String, peripheral: Peripheral)] = []
     /// One frame; nothing else writes into it while a frame is under way.
     let frame = FrameBuffer()
     /// Notifications that bluetoothd dropped because the reader was too slow.
@@ -64,7 +66,7 @@ package actor FakeBlueZ {
     }
 
     /// Ends bluetoothd as a crash would: links, sessions and descriptors go, calls under way get no answer. Bonds
-    /// stay.
+    /// stay, and the link of a pairing that was under way is there again with the next bluetoothd.
     package func stop() async {
         guard let connection else { return }
         // Released first, so that the next bluetoothd can take the name at once.
@@ -77,6 +79,9 @@ package actor FakeBlueZ {
         advertising = nil
         for device in devices.values {
             device.removal?.cancel()
+            if device.isConnected, device.pairing != nil {
+                orphans.append((device.adapter.address, device.peripheral))
+            }
             dropLink(device)
             device.endSteps(.removed)
         }

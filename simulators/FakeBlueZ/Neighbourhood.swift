@@ -98,6 +98,8 @@ final class FakeDevice {
     var bond: LinkSecurity?
     var connecting: PendingStep?
     var pairing: PairingAttempt?
+    /// A pairing that no Pair of this bluetoothd began is under way on the link, and fails any that is asked for.
+    var hasForeignPairing = false
     var isPublishingServices = false
     var hasServices = false
     /// The senders that called StartNotify.

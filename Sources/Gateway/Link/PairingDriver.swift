@@ -72,6 +72,7 @@ struct PairingDriver: Sendable {
             if device.isPaired == true, options.repairs {
                 device = try await removeBond(of: device, address, options.searchTime, user)
             }
+            if !hadBond { device = try await endLink(to: device, address, options.searchTime, user) }
             return try await bond(device, hadBond: hadBond, options, user)
         } catch {
             await undo(device, keepsBond: hadBond)
@@ -167,18 +168,29 @@ struct PairingDriver: Sendable {
         return try await find(address, time, user)
     }
 
+    /// Ends a link without a bond: a pairing that is not ours may be under way on it, begun by the recorder that asked for
+    /// the security of a bond which we lost, or left to the kernel by a bluetoothd that died. Pair would fail with it.
+    private func endLink(
+        to device: Device, _ address: String, _ time: Duration, _ user: any PairingUser
+    ) async throws(GatewayError) -> Device {
+        guard await context.bluez.device(device.path)?.isConnected == true else { return device }
+        do throws(BlueZError) {
+            try await context.bluez.disconnect(device.path)
+        } catch {
+            throw GatewayError(error)
+        }
+        // BlueZ forgets a device that it knew by its link alone.
+        return try await find(address, time, user)
+    }
+
     // MARK: Bonding
 
     private func bond(
         _ device: Device, hadBond: Bool, _ options: PairingOptions, _ user: any PairingUser
     ) async throws(GatewayError) -> PairingOutcome {
         await user.stage("connecting")
+        let security = hadBond ? nil : try await pair(device, options, user)
         let link = try await connect(device)
-        var security: String?
-        if !hadBond {
-            await user.stage("pairing")
-            security = try await pair(device, options, user)
-        }
         await user.stage("reading")
         let serial = try await introduce(link)
         let address = await context.bluez.device(device.path)?.address ?? device.address ?? ""
@@ -188,28 +200,44 @@ struct PairingDriver: Sendable {
     }
 
     private func connect(_ device: Device) async throws(GatewayError) -> Link {
+        do throws(BlueZError) {
+            return try await repeatedly { () async throws(BlueZError) in
+                try await context.bluez.connect(device.path)
+            }
+        } catch {
+            throw GatewayError(error)
+        }
+    }
+
+    /// Does what needs a connection, and again where that did not come about.
+    private func repeatedly<Value: Sendable>(
+        unless isOver: () -> Bool = { false }, _ body: () async throws(BlueZError) -> Value
+    ) async throws(BlueZError) -> Value {
         var attempt = 1
         while true {
             do throws(BlueZError) {
-                return try await context.bluez.connect(device.path)
+                return try await body()
             } catch {
-                guard error.isTransient, attempt < Self.connectAttempts else { throw GatewayError(error) }
+                guard error.isTransient, !isOver(), attempt < Self.connectAttempts else { throw error }
                 attempt += 1
                 try? await context.clock.sleep(for: .seconds(attempt))
             }
         }
     }
 
-    /// Pairs and says how: a pairing in which nobody was asked anything proves nothing.
+    /// Pairs and says how: a pairing in which nobody was asked anything proves nothing. The device is not connected yet:
+    /// on a link that Pair makes, no pairing but ours is under way.
     private func pair(
         _ device: Device, _ options: PairingOptions, _ user: any PairingUser
     ) async throws(GatewayError) -> String {
         let asked = AskedPrompt()
         do throws(BlueZError) {
-            try await context.bluez.pair(device.path) { prompt in
-                asked.note(prompt)
-                if prompt == .justWorks, !options.allowsJustWorks { return .reject }
-                return await user.answer(prompt)
+            try await repeatedly(unless: { asked.security != nil }) { () async throws(BlueZError) in
+                try await context.bluez.pair(device.path) { prompt in
+                    if asked.note(prompt) { await user.stage("pairing") }
+                    if prompt == .justWorks, !options.allowsJustWorks { return .reject }
+                    return await user.answer(prompt)
+                }
             }
         } catch {
             if asked.security == "just_works", !options.allowsJustWorks { throw Self.justWorksRefused }
@@ -289,13 +317,17 @@ private final class AskedPrompt: Sendable {
 
     var security: String? { last.withLock { $0 } }
 
-    func note(_ prompt: PairingPrompt) {
+    /// Returns whether it is the first.
+    func note(_ prompt: PairingPrompt) -> Bool {
         let security =
             switch prompt {
             case .confirm: "numeric_comparison"
             case .enterPasskey, .display: "passkey"
             case .justWorks: "just_works"
             }
-        last.withLock { $0 = security }
+        return last.withLock { last in
+            defer { last = security }
+            return last == nil
+        }
     }
 }

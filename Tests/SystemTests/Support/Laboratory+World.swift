@@ -65,6 +65,25 @@ extension Laboratory {
         }
     }
 
+    /// bluetoothd forgets the nth recorder; the recorder does not forget the hub.
+    func forgetDevice(_ number: Int = 1) async throws {
+        let device = Self.address(number).replacing(":", with: "_")
+        _ = try await connection.call(
+            MethodCall(
+                "org.bluez", ObjectPath(trusted: "/org/bluez/hci0"), "org.bluez.Adapter1", "RemoveDevice",
+                [.objectPath(ObjectPath(trusted: "/org/bluez/hci0/dev_\(device)"))]))
+    }
+
+    func isConnected(_ number: Int = 1) async throws -> Bool {
+        let reply = try await connection.call(
+            MethodCall("org.bluez", .root, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"))
+        return (reply.first?.asDictionary ?? [:]).values.contains { interfaces in
+            let device = interfaces.asDictionary?[.string("org.bluez.Device1")]?.asProperties
+            return device?["Address"]?.asString == Self.address(number)
+                && device?["Connected"]?.asBool == true
+        }
+    }
+
     func power(_ isOn: Bool, of adapter: String = "hci0") async throws {
         _ = try await connection.call(
             MethodCall(
@@ -72,13 +91,14 @@ extension Laboratory {
                 "Set", [.string("org.bluez.Adapter1"), .string("Powered"), .variant(.boolean(isOn))]))
     }
 
-    /// Counts the calls of Device1.Connect from now on.
+    /// Counts what connects a device, Device1.Connect and Pair, from now on.
     func watchConnects() async throws -> ConnectCount {
         let file = folder.path + "/connects"
         let monitor = try Child(
             [
                 "dbus-monitor", "--address", bus.address,
                 "type='method_call',interface='org.bluez.Device1',member='Connect'",
+                "type='method_call',interface='org.bluez.Device1',member='Pair'",
             ], output: file, errors: file, environment: [:])
         // It says that it lost its own name when it begins to monitor.
         try await waitUntil("dbus-monitor listens") {
@@ -88,7 +108,7 @@ extension Laboratory {
     }
 }
 
-/// The calls of Device1.Connect as the bus saw them.
+/// The calls of Device1.Connect and Pair as the bus saw them.
 struct ConnectCount: Sendable {
     fileprivate let monitor: Child
     fileprivate let file: String
@@ -97,7 +117,8 @@ struct ConnectCount: Sendable {
     func count(of address: String? = nil) throws -> Int {
         let device = address.map { "dev_" + $0.replacing(":", with: "_") + ";" }
         return try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").count { line in
-            line.contains("member=Connect") && device.map { line.contains($0) } ?? true
+            (line.contains("member=Connect") || line.contains("member=Pair"))
+                && device.map { line.contains($0) } ?? true
         }
     }
 }

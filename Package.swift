@@ -67,11 +67,15 @@ let package = Package(
             "Control", ["DBus", "EventLoop"], exclude: ["Interfaces/life.ccdw.Celestia1.conf"],
             resources: [
                 .embedInCode("Interfaces/life.ccdw.Celestia1.Manager.xml"),
+                .embedInCode("Interfaces/life.ccdw.Celestia1.Cloud.xml"),
                 .embedInCode("Interfaces/life.ccdw.Celestia1.Job.xml"),
             ]),
         program(
             "celestiad",
-            ["Gateway", "Control", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue", "HTTP", "Cloud"]),
+            [
+                "Gateway", "Control", "Dates", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue",
+                "HTTP", "Cloud",
+            ]),
 
         module(
             "RecorderModel", ["Dates", "ObjectTransfer", "Recorder", "CCrypto"],

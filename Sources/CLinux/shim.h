@@ -17,6 +17,12 @@ static inline unsigned celestiad_event_mask(const struct epoll_event *events, in
 static inline unsigned long celestiad_event_id(const struct epoll_event *events, int index) {
     return events[index].data.u64;
 }
+// The kind of file system that a descriptor is on (linux/magic.h); 0 when it cannot be told.
+#include <sys/vfs.h>
+static inline unsigned celestiad_file_system(int fd) {
+    struct statfs info;
+    return fstatfs(fd, &info) == 0 ? (unsigned)info.f_type : 0;
+}
 static inline int celestiad_pipe2(int ends[2], int flags) {
     extern int pipe2(int[2], int);
     return pipe2(ends, flags);

@@ -81,6 +81,13 @@ extension CaptureQueue {
         ) { row throws(QueueError) in try row.sessionID() }
     }
 
+    /// The session of ours that a session of the cloud came from.
+    package func session(remoteID: String) throws(QueueError) -> SessionID? {
+        try database.first("SELECT id FROM sessions WHERE remote_id = ? ORDER BY seq LIMIT 1", remoteID) {
+            row throws(QueueError) in try row.sessionID()
+        }
+    }
+
     /// Sessions by state, and bytes under way.
     package func counts() throws(QueueError) -> QueueCounts {
         let database = try database

@@ -76,6 +76,31 @@ extension CaptureQueue {
         }
     }
 
+    /// Keeps what the user calls a recorder. Throws `invalidInput` for more than 64 characters, `notFound`.
+    package func rename(recorder serial: String, to label: String) throws(QueueError) {
+        guard (1...64).contains(label.count), label.utf8.count <= 256 else {
+            throw QueueError(.invalidInput, "a recorder's name has 1 to 64 characters")
+        }
+        try setOfPaired(serial, "label", label)
+    }
+
+    /// Keeps whether the user wants a recorder in the account; pairing it again says so too. Throws `notFound`.
+    package func setUnbound(recorder serial: String, _ isUnbound: Bool) throws(QueueError) {
+        try setOfPaired(serial, "unbound_at", isUnbound ? now : nil)
+    }
+
+    private func setOfPaired(
+        _ serial: String, _ column: String, _ value: some SQLConvertible
+    ) throws(QueueError) {
+        guard let recorder = try recorder(serial), recorder.pairedAt != nil else {
+            throw QueueError(
+                .notFound, "there is no paired recorder \(serial)", hint: "see celestiad devices")
+        }
+        try change { database throws(QueueError) in
+            try database.run("UPDATE recorders SET \(column) = ? WHERE serial = ?", value, serial)
+        }
+    }
+
     private func merge(_ update: RecorderUpdate, _ now: Date) throws(QueueError) {
         let hasStatus = update.batteryPercent != nil || update.storageTotalBytes != nil
         try database.run(
@@ -89,7 +114,8 @@ extension CaptureQueue {
                 storage_total_bytes = coalesce(?13, storage_total_bytes),
                 storage_free_bytes = coalesce(?14, storage_free_bytes),
                 is_recording = coalesce(?15, is_recording), is_clock_unset = coalesce(?16, is_clock_unset),
-                sealed_captures = coalesce(?17, sealed_captures)
+                sealed_captures = coalesce(?17, sealed_captures),
+                unbound_at = CASE WHEN ?11 IS NULL THEN unbound_at END
             WHERE serial = ?1
             """,
             update.serial, now, hasStatus ? now : nil, update.name, update.manufacturer, update.model,
@@ -129,7 +155,8 @@ extension CaptureQueue {
         let sql = """
             SELECT serial, name, manufacturer, model, firmware, hardware, bluetooth_identity,
                 storage_generation, paired_at, last_seen_at, status_at, battery_percent,
-                storage_total_bytes, storage_free_bytes, is_recording, is_clock_unset, sealed_captures
+                storage_total_bytes, storage_free_bytes, is_recording, is_clock_unset, sealed_captures,
+                label, unbound_at
             FROM recorders\u{20}
             """
         return try database.all(sql + condition, value) { row throws(QueueError) in
@@ -161,6 +188,8 @@ extension RecorderRecord {
         isRecording = try row.int64OrNil().map { $0 != 0 }
         isClockUnset = try row.int64OrNil().map { $0 != 0 }
         sealedCaptures = try row.intOrNil()
+        label = try row.textOrNil()
+        unboundAt = try row.dateOrNil()
         self.deviceIDs = deviceIDs
     }
 }

@@ -54,7 +54,7 @@ struct DamagedDatabase {
         (
             "recorders",
             "serial, name, manufacturer, model, firmware, hardware, bluetooth_identity, storage_generation,"
-                + " paired_at, last_seen_at", "1"
+                + " paired_at, last_seen_at, label, unbound_at", "1"
         ), ("recorder_bindings", "serial, host, device_id, bound_at", "1"),
         ("taken_files", "path, size, modified_ns, inode, session_id, refusal, taken_at", "1"),
         ("meta", "key, value", "key = 'hub_id' OR key LIKE 'last_checkpoint:%'"),

@@ -289,6 +289,10 @@ package struct RecorderRecord: Sendable, Equatable {
     package let isRecording: Bool?
     package let isClockUnset: Bool?
     package let sealedCaptures: Int?
+    /// What the user calls it, where that is not its own name.
+    package let label: String?
+    /// When the user removed it from the account: it is neither read nor bound again until the user says so.
+    package let unboundAt: Date?
     /// Its device id in the cloud, by host.
     package let deviceIDs: [String: String]
 }

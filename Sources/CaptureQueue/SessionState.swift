@@ -49,16 +49,16 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
         switch self {
         case .quota: "free storage in the cloud account, or a larger quota; celestiad sync asks at once"
         case .auth: "celestiad login"
-        case .conflict: "celestiad retry \(id), once the cloud's copy is gone or the same"
+        case .conflict: "celestiad session retry \(id), once the cloud's copy is gone or the same"
         case .paused:
             "celestiad session resume \(id); for another address its being configured again, or celestiad session migrate"
         case .lowDisk: "free space on the hub's disk"
         case .metered: "an unmetered network"
         case .clock: "the hub's clock being set"
         case .remoteDeleted:
-            "celestiad retry \(id), once it is restored in the cloud or its account is logged in"
-        case .ambiguous: "celestiad retry \(id), which looks at what the cloud has"
-        case .rejected: "celestiad retry \(id), once what the cloud objects to has changed"
+            "celestiad session retry \(id), once it is restored in the cloud or its account is logged in"
+        case .ambiguous: "celestiad session retry \(id), which looks at what the cloud has"
+        case .rejected: "celestiad session retry \(id), once what the cloud objects to has changed"
         }
     }
 

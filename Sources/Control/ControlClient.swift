@@ -6,11 +6,11 @@ package struct ControlClient: Sendable {
     private let connection: Connection
 
     /// Longer than any answer takes that is given from memory.
-    private static let timeout = Duration.seconds(25)
+    static let timeout = Duration.seconds(25)
     /// A large file from a slow card is read twice.
     private static let importTimeout = Duration.seconds(6 * 3600)
     /// The cloud is asked meanwhile.
-    private static let loginTimeout = Duration.seconds(120)
+    static let loginTimeout = Duration.seconds(120)
 
     /// Connects to the bus at `address`; whether the daemon is there shows with the first request. Throws `noBus`.
     package static func connect(_ address: String, on loop: EventLoop) async throws(ControlError)
@@ -172,13 +172,15 @@ package struct ControlClient: Sendable {
         return result
     }
 
-    private func run(
+    func run(
         _ member: String, _ arguments: [DBusValue], options: [String: DBusValue] = [:],
+        interface: String = ControlNames.manager,
         _ update: (JobDocument) async throws(ControlError) -> PairingAnswer?
     ) async throws(ControlError) -> JobDocument {
         // Before the job exists, so that none of its changes is missed.
         let events = try await nameEvents()
-        guard let path = try await call(member, arguments, options: options).first?.asObjectPath else {
+        let reply = try await call(member, arguments, options: options, interface: interface)
+        guard let path = reply.first?.asObjectPath else {
             throw ControlError(.failed, "\(member) returned no job")
         }
         do throws(ControlError) {
@@ -250,15 +252,16 @@ package struct ControlClient: Sendable {
 
     // MARK: Calls
 
-    private func document<Document: Decodable>(
+    func document<Document: Decodable>(
         _ member: String, _ arguments: [DBusValue] = [], options: [String: DBusValue] = [:],
-        timeout: Duration = ControlClient.timeout
+        interface: String = ControlNames.manager, timeout: Duration = ControlClient.timeout
     ) async throws(ControlError) -> Document {
-        let reply = try await call(member, arguments, options: options, timeout: timeout)
+        let reply = try await call(
+            member, arguments, options: options, interface: interface, timeout: timeout)
         return try DocumentCoding.document(from: reply.first ?? .properties([:]))
     }
 
-    private func call(
+    func call(
         _ member: String, _ arguments: [DBusValue] = [], options: [String: DBusValue] = [:],
         path: ObjectPath = ControlNames.root, interface: String = ControlNames.manager,
         timeout: Duration = ControlClient.timeout

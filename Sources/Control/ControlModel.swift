@@ -3,7 +3,7 @@ package import DBus
 /// What the daemon offers to its users. `ControlServer` puts it on the bus; callers are authorised before they get here.
 ///
 /// Every member throws a `ControlError` whose message and hint are shown to the user as they are.
-package protocol ControlModel: Sendable {
+package protocol ControlModel: CloudModel {
     /// Program and API version.
     func version() async -> VersionDocument
 

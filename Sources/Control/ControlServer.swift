@@ -5,9 +5,9 @@ package import FoundationEssentials
 /// Puts a `ControlModel` on the bus as `life.ccdw.Celestia1`.
 package actor ControlServer {
     private let connection: Connection
-    private let model: any ControlModel
+    let model: any ControlModel
     private let access: AccessRule
-    private let jobs: JobBoard
+    let jobs: JobBoard
     private let clock: any Clock<Duration>
 
     /// Changes are announced at most this often.
@@ -30,7 +30,8 @@ package actor ControlServer {
     package func start() async throws(ControlError) {
         do throws(DBusError) {
             await connection.exportObjectManager(at: ControlNames.root)
-            try await connection.export(ExportedObject(ControlNames.root, [managerInterface()]))
+            try await connection.export(
+                ExportedObject(ControlNames.root, [managerInterface(), cloudInterface()]))
             try await connection.requestName(ControlNames.busName)
         } catch {
             throw Self.startError(error)
@@ -125,7 +126,7 @@ package actor ControlServer {
             ExportedMethod(method.rawValue, in: method.inputs, out: method.outputs) {
                 call throws(DBusError) in
                 do throws(ControlError) {
-                    return try await self.answer(method, call)
+                    return try await self.answer(method, CallArguments(call))
                 } catch {
                     throw error.dbus
                 }
@@ -141,102 +142,90 @@ package actor ControlServer {
             xml: Introspection.manager)
     }
 
-    private func answer(_ method: ManagerMethod, _ call: IncomingCall) async throws(ControlError)
+    private func answer(_ method: ManagerMethod, _ arguments: CallArguments) async throws(ControlError)
         -> [DBusValue]
     {
-        let options = call.arguments.last?.asProperties ?? [:]
-        let subject = call.arguments.first?.asString ?? ""
+        let options = arguments.options
         switch method {
         case .status: return [try DocumentCoding.value(try await model.status())]
         case .recorders: return [try DocumentCoding.values(try await model.recorders())]
-        case .recorder: return [try DocumentCoding.value(try await model.recorder(try identifier(subject)))]
-        case .sessions: return [try DocumentCoding.value(try await model.sessions(try query(options)))]
-        case .session: return [try DocumentCoding.value(try await model.session(try identifier(subject)))]
+        case .recorder:
+            return [try DocumentCoding.value(try await model.recorder(try arguments.identifier(0)))]
+        case .sessions: return [try DocumentCoding.value(try await model.sessions(try query(arguments)))]
+        case .session: return [try DocumentCoding.value(try await model.session(try arguments.identifier(0)))]
         case .reconcile, .retry, .cancel, .pause, .resume, .purge:
             guard let action = SessionAction(rawValue: method.rawValue) else { return [] }
-            return [try DocumentCoding.value(try await model.act(action, on: try identifier(subject)))]
-        case .migrate: return [try DocumentCoding.value(try await model.migrate(try identifier(subject)))]
-        case .openAsset: return [.unixFD(try await model.openAsset(try identifier(subject)))]
+            return [try DocumentCoding.value(try await model.act(action, on: try arguments.identifier(0)))]
+        case .migrate: return [try DocumentCoding.value(try await model.migrate(try arguments.identifier(0)))]
+        case .openAsset: return [.unixFD(try await model.openAsset(try arguments.identifier(0)))]
         case .storage: return [try DocumentCoding.value(try await model.storage())]
-        case .importFile: return [try DocumentCoding.value(try await importFile(call, options))]
-        case .scan: return [.objectPath(try await scan(call, options))]
-        case .pair: return [.objectPath(try await pair(try identifier(subject), call, options))]
+        case .importFile: return [try DocumentCoding.value(try await importFile(arguments))]
+        case .scan: return [.objectPath(try await scan(arguments))]
+        case .pair: return [.objectPath(try await pair(arguments))]
         case .forget:
-            try await model.forget(try identifier(subject), unbind: options["unbind"]?.asBool ?? false)
-        case .sync: try await model.sync(recorder: try options["recorder"]?.asString.map(identifier))
-        case .login: return [try DocumentCoding.value(try await login(try identifier(subject), call))]
+            try await model.forget(try arguments.identifier(0), unbind: options["unbind"]?.asBool ?? false)
+        case .sync: try await model.sync(recorder: try arguments.option("recorder"))
+        case .login:
+            let password = try await password(arguments.file(1))
+            return [
+                try DocumentCoding.value(
+                    try await model.login(identifier: try arguments.identifier(0), password: password))
+            ]
         case .logout: try await model.logout()
         }
         return []
     }
 
-    /// What callers name things by is short text.
-    private func identifier(_ text: String) throws(ControlError) -> String {
-        guard (1...256).contains(text.utf8.count),
-            text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
-        else {
-            throw ControlError(.invalidArgument, "a name must have 1 to 256 bytes without control characters")
-        }
-        return text
-    }
-
-    private func query(_ options: [String: DBusValue]) throws(ControlError) -> SessionQuery {
+    private func query(_ arguments: CallArguments) throws(ControlError) -> SessionQuery {
         var query = SessionQuery()
-        if let offset = options["offset"]?.asInt64 { query.offset = Int(max(0, offset)) }
-        if let limit = options["limit"]?.asInt64 {
-            query.limit = Int(min(max(1, limit), Int64(SessionQuery.maximumLimit)))
-        }
-        query.recorder = try options["recorder"]?.asString.map(identifier)
-        query.state = try options["state"]?.asString.map(identifier)
-        query.attention = options["attention"]?.asBool ?? false
+        query.offset = arguments.offset
+        if let limit = arguments.limit { query.limit = limit }
+        query.recorder = try arguments.option("recorder")
+        query.state = try arguments.option("state")
+        query.attention = arguments.options["attention"]?.asBool ?? false
         return query
     }
 
-    private func caller(
-        _ call: IncomingCall, _ options: [String: DBusValue]
-    ) async throws(ControlError) -> JobBoard.Caller {
+    func caller(_ arguments: CallArguments) async throws(ControlError) -> JobBoard.Caller {
         do throws(DBusError) {
             return JobBoard.Caller(
-                connection: call.sender, user: try await connection.userID(of: call.sender),
-                isDetached: options["detached"]?.asBool ?? false)
+                connection: arguments.call.sender,
+                user: try await connection.userID(of: arguments.call.sender),
+                isDetached: arguments.options["detached"]?.asBool ?? false)
         } catch {
             throw ControlError(error)
         }
     }
 
-    private func scan(
-        _ call: IncomingCall, _ options: [String: DBusValue]
-    ) async throws(ControlError) -> ObjectPath {
-        guard let seconds = call.arguments[0].asUInt32, (1...600).contains(seconds) else {
+    private func scan(_ arguments: CallArguments) async throws(ControlError) -> ObjectPath {
+        guard let seconds = arguments.call.arguments[0].asUInt32, (1...600).contains(seconds) else {
             throw ControlError(.invalidArgument, "a scan takes 1 to 600 seconds")
         }
-        return try await jobs.start("scan", for: try await caller(call, options)) {
+        return try await jobs.start("scan", for: try await caller(arguments)) {
             [model] job throws(ControlError) in
             try await model.scan(for: .seconds(Int64(seconds))) { await job.report($0) }
             return nil
         }
     }
 
-    private func pair(
-        _ device: String, _ call: IncomingCall, _ options: [String: DBusValue]
-    ) async throws(ControlError) -> ObjectPath {
+    private func pair(_ arguments: CallArguments) async throws(ControlError) -> ObjectPath {
+        let options = arguments.options
         let request = PairRequest(
-            device: device, firstTime: options["first_time"]?.asBool ?? false,
+            device: try arguments.identifier(0), firstTime: options["first_time"]?.asBool ?? false,
             repair: options["repair"]?.asBool ?? false,
             allowJustWorks: options["allow_just_works"]?.asBool ?? false,
             searchSeconds: options["search_seconds"]?.asUInt32)
-        return try await jobs.start("pair", for: try await caller(call, options)) {
+        return try await jobs.start("pair", for: try await caller(arguments)) {
             [model] job throws(ControlError) in
-            try await model.pair(request, dialogue: job)
+            .paired(try await model.pair(request, dialogue: job))
         }
     }
 
-    private func importFile(
-        _ call: IncomingCall, _ options: [String: DBusValue]
-    ) async throws(ControlError) -> ImportDocument {
-        guard let file = call.arguments.first?.asFD, call.arguments.count > 1,
-            let name = call.arguments[1].asString
-        else { throw ControlError(.invalidArgument, "a file and its name are needed") }
+    private func importFile(_ arguments: CallArguments) async throws(ControlError) -> ImportDocument {
+        let options = arguments.options
+        guard let file = arguments.file(0), let name = arguments.call.arguments[1].asString else {
+            throw ControlError(.invalidArgument, "a file and its name are needed")
+        }
         guard (1...1024).contains(name.utf8.count), (options["path"]?.asString?.utf8.count ?? 0) <= 4096
         else {
             throw ControlError(.invalidArgument, "a name has 1 to 1024 bytes, a path at most 4096")
@@ -244,16 +233,14 @@ package actor ControlServer {
         return try await model.importFile(
             ImportRequest(
                 file: file, name: name, path: options["path"]?.asString,
-                source: try options["source"]?.asString.map(identifier)))
+                source: try arguments.option("source")))
     }
 
-    private func login(
-        _ identifier: String, _ call: IncomingCall
-    ) async throws(ControlError) -> AccountDocument {
-        guard let pipe = call.arguments[1].asFD else {
+    /// Reads a password from the pipe that a caller has passed.
+    func password(_ pipe: SharedFD?) async throws(ControlError) -> Password {
+        guard let pipe else {
             throw ControlError(.invalidArgument, "the password must come by a pipe")
         }
-        let password = try await PasswordPipe.read(pipe, on: connection.loop)
-        return try await model.login(identifier: identifier, password: password)
+        return try await PasswordPipe.read(pipe, on: connection.loop)
     }
 }

@@ -1,6 +1,7 @@
 /// The interface descriptions of `dbus/`, embedded at build time.
 enum Introspection {
     static let manager = interface(in: PackageResources.life_ccdw_Celestia1_Manager_xml)
+    static let cloud = interface(in: PackageResources.life_ccdw_Celestia1_Cloud_xml)
     static let job = interface(in: PackageResources.life_ccdw_Celestia1_Job_xml)
 
     /// The `<interface>` element of a description file.

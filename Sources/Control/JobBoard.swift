@@ -1,7 +1,7 @@
 import DBus
 import FoundationEssentials
 
-/// The scans and pairings that callers have asked for, as objects on the bus.
+/// The scans, pairings and downloads that callers have asked for, as objects on the bus.
 ///
 /// A job belongs to its caller's connection: when that leaves the bus, the job's task is cancelled, so that a killed CLI
 /// leaves no discovery running and no pairing half done. A detached job belongs to its caller's user instead.
@@ -13,7 +13,7 @@ actor JobBoard {
         var isDetached = false
     }
 
-    typealias Work = @Sendable (JobHandle) async throws(ControlError) -> PairResultDocument?
+    typealias Work = @Sendable (JobHandle) async throws(ControlError) -> JobResult?
 
     private struct Job {
         var document: JobDocument
@@ -56,7 +56,8 @@ actor JobBoard {
         -> ObjectPath
     {
         guard jobs.values.count(where: \.isRunning) < Self.maximumRunning else {
-            throw ControlError(.busy, "too many scans and pairings are under way")
+            throw ControlError(
+                .busy, "too many scans, pairings and downloads are under way", hint: "try again in a moment")
         }
         lastNumber += 1
         let path = ControlNames.jobs.appending("\(lastNumber)")
@@ -71,7 +72,7 @@ actor JobBoard {
         let handle = JobHandle(board: self, path: path)
         // Unstructured: the job outlives the call that asked for it and ends by `cancel` or by itself.
         jobs[path]?.task = Task {
-            let result: Result<PairResultDocument?, ControlError>
+            let result: Result<JobResult?, ControlError>
             do throws(ControlError) {
                 result = .success(try await work(handle))
             } catch {
@@ -120,15 +121,19 @@ actor JobBoard {
     }
 
     private func finish(
-        _ path: ObjectPath, _ result: Result<PairResultDocument?, ControlError>, isCancelled: Bool
+        _ path: ObjectPath, _ result: Result<JobResult?, ControlError>, isCancelled: Bool
     ) {
         guard var job = jobs[path] else { return }
         job.document.prompt = nil
         job.document.stage = nil
         switch result {
-        case .success(let pairing):
-            job.document.pairing = pairing
-            job.document.state = isCancelled && pairing == nil ? State.cancelled : State.succeeded
+        case .success(let value):
+            switch value {
+            case .paired(let pairing): job.document.pairing = pairing
+            case .downloaded(let bytes): job.document.bytes = bytes
+            case nil: break
+            }
+            job.document.state = isCancelled && value == nil ? State.cancelled : State.succeeded
         case .failure(let error):
             job.document.state = isCancelled || error.code == .cancelled ? State.cancelled : State.failed
             job.document.error = ErrorDocument(
@@ -280,6 +285,13 @@ actor JobBoard {
         }
         answer(call.path, .success(.passkey(number)))
     }
+}
+
+/// What a job led to.
+enum JobResult: Sendable {
+    case paired(PairResultDocument)
+    /// The length of the file.
+    case downloaded(Int64)
 }
 
 /// The methods of Job, as `dbus/life.ccdw.Celestia1.Job.xml` describes them.

@@ -29,7 +29,7 @@ extension Gateway {
     package nonisolated func forget(_ serial: String, unbind: Bool) async throws(GatewayError) {
         let recorder = try await pairedRecorder(serial)
         // First, because it can fail, and then nothing has happened.
-        if unbind { try await removeFromAccount(serial) }
+        if unbind { try await removeFromAccount(recorder) }
         do throws(QueueError) {
             await links.release(serial)
             let address = recorder.bluetoothIdentity?.uppercased()
@@ -44,28 +44,14 @@ extension Gateway {
         board.announce(.recorders)
     }
 
-    private nonisolated func pairedRecorder(_ serial: String) async throws(GatewayError) -> RecorderRecord {
-        do throws(QueueError) {
-            if let recorder = try await queue.recorder(serial), recorder.pairedAt != nil { return recorder }
-        } catch {
-            throw GatewayError(error)
-        }
-        throw GatewayError(
-            .notFound, "there is no paired recorder \(serial)", hint: "celestiad devices lists them.")
-    }
-
-    private nonisolated func removeFromAccount(_ serial: String) async throws(GatewayError) {
-        do throws(CloudError) {
-            try await devices.unbind(serial)
-        } catch {
-            throw GatewayError(error)
-        }
-    }
-
     /// Looks at a recorder (nil: all) and at everything that waits for a retry, now.
     package nonisolated func sync(_ serial: String?) async throws(GatewayError) {
-        guard await links.want(serial) || serial == nil else {
-            throw GatewayError(.notFound, "there is no paired recorder \(serial ?? "")")
+        if await !links.want(serial), let serial {
+            guard try await pairedRecorder(serial).unboundAt == nil else {
+                throw GatewayError(
+                    .refused, "recorder \(serial) was removed from the account, so it is not read",
+                    hint: "celestiad device bind \(serial)")
+            }
         }
         await uploads.kick()
     }

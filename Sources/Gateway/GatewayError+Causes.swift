@@ -41,16 +41,37 @@ extension GatewayError {
         switch error.code {
         case .alreadyInUse: self.init(.alreadyRunning, error.message, hint: error.hint)
         case .notFound: self.init(.notFound, error.message, hint: error.hint)
+        case .invalidInput: self.init(.invalidArgument, error.message, hint: error.hint)
         default: self.init(.storage, error.message, hint: error.hint)
         }
     }
 
     init(_ error: CloudError) {
         switch error.outcome {
+        case .terminal(.credentialsRejected) where error.call == .changePassword:
+            self.init(.notLoggedIn, "the old password is wrong", hint: "Nothing was changed.")
         case .terminal(.credentialsRejected):
             self.init(
                 .notLoggedIn, "the cloud does not accept this name and password",
                 hint: "Check both; nothing is tried again by itself.")
+        case .terminal(.alreadyExists) where error.call == .register:
+            self.init(
+                .refused, error.message, hint: "Choose another name or address, or log in if it is yours.")
+        case .terminal(.alreadyExists):
+            self.init(.refused, error.message, hint: "Choose another one; nothing was changed.")
+        case .terminal(.rejected) where error.call?.isOfUserInput == true:
+            self.init(.refused, error.message, hint: "Correct it and try again; nothing was changed.")
+        case .terminal(.gone): self.init(.notFound, error.message)
+        case .terminal(.invalidCall): self.init(.invalidArgument, error.message, hint: error.hint)
+        case .terminal(.rejected): self.init(.refused, error.message, hint: error.hint)
+        case .ambiguous where error.call == .register:
+            self.init(
+                .cloud, "it is not known whether the account was made: \(error.message)",
+                hint: "Try celestiad login; if that is refused, register again.")
+        case .ambiguous where error.call == .changePassword:
+            self.init(
+                .cloud, "it is not known whether the password was changed: \(error.message)",
+                hint: "Try again, first with the old password, then with the new one as the old.")
         case .hold(.authRequired), .reauth:
             self.init(.notLoggedIn, error.message, hint: error.hint ?? "Run celestiad login.")
         default:
@@ -80,5 +101,15 @@ extension GatewayError {
 
     init(_ error: HTTPError) {
         self.init(.system, error.message)
+    }
+}
+
+extension CallKind {
+    /// Whether what it sends is what a user has typed.
+    fileprivate var isOfUserInput: Bool {
+        switch self {
+        case .register, .login, .updateProfile, .changePassword: true
+        default: false
+        }
     }
 }

@@ -3,6 +3,8 @@ package struct GatewayError: Error, Sendable, Hashable, CustomStringConvertible 
     package enum Code: String, Sendable, Hashable {
         /// A configuration value is not usable.
         case configuration
+        /// What was asked for cannot be done as it was asked for.
+        case invalidArgument
         /// There is no message bus.
         case noBus
         /// Another process has the daemon's name or its state directory.
@@ -13,6 +15,8 @@ package struct GatewayError: Error, Sendable, Hashable, CustomStringConvertible 
         case notFound
         /// The adapter, the recorder or the account is not in a state for it.
         case notReady
+        /// Something else has to end first.
+        case busy
         /// The recorder or the cloud did not answer in time.
         case timeout
         /// The operation was given up by whoever asked for it.

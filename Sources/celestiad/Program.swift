@@ -8,9 +8,8 @@ enum Program {
     /// In the order of the list of verbs.
     static let verbs: [Verb] = [
         RunVerb.verb, ScanVerb.verb, PairVerb.verb, ForgetVerb.verb, DevicesVerb.verb, DeviceVerb.verb,
-        SessionsVerb.verb, SessionVerb.verb, RetryVerb.verb, ImportVerb.verb, StorageVerb.verb,
-        LoginVerb.verb,
-        LogoutVerb.verb, StatusVerb.verb, SyncVerb.verb,
+        SessionsVerb.verb, SessionVerb.verb, ImportVerb.verb, StorageVerb.verb,
+        AccountVerb.verb, LoginVerb.verb, LogoutVerb.verb, CloudVerb.verb, StatusVerb.verb, SyncVerb.verb,
         VersionVerb.verb, HelpVerb.verb,
     ]
 

@@ -5,7 +5,7 @@ import Testing
 @testable import celestiad
 
 /// What the program tells people to type works: every `celestiad …` in a text of the sources is a verb that there is,
-/// with options that it has.
+/// with the actions and options that it has.
 @Suite struct AdviceTests {
     /// Words that follow the program's name where it is the subject of a sentence.
     private static let prose: Set<String> = [
@@ -57,6 +57,12 @@ import Testing
                     "\(advice.place): there is no verb: celestiad \(advice.words.joined(separator: " "))")
                 continue
             }
+            if let actions = verb.actions, advice.words.count > 1 {
+                let word = advice.words[1]
+                #expect(
+                    actions.names.contains(word) || actions.listing != nil && word.first?.isLowercase != true,
+                    "\(advice.place): celestiad \(first) has no action \(word)")
+            }
             let known = Set((verb.options + Option.common).map(\.name))
             for option in advice.words.dropFirst() where option.hasPrefix("--") {
                 #expect(known.contains(String(option.dropFirst(2))), "\(advice.place): \(advice.words)")
@@ -67,7 +73,7 @@ import Testing
 
     @Test func thisTestCanFail() throws {
         let all = try Self.advice().map { $0.words.joined(separator: " ") }
-        #expect(all.contains { $0.hasPrefix("retry") })
+        #expect(all.contains { $0.hasPrefix("session retry") })
         #expect(all.contains { $0.hasPrefix("pair --device") })
     }
 }

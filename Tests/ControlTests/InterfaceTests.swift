@@ -58,7 +58,7 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
         try String(contentsOf: Self.directory.appending(path: "\(interface).xml"), encoding: .utf8)
     }
 
-    @Test(arguments: [ControlNames.manager, ControlNames.job])
+    @Test(arguments: [ControlNames.manager, ControlNames.cloud, ControlNames.job])
     func everyMemberIsDocumented(_ interface: String) throws {
         #expect(InterfaceReader(try file(interface)).undocumented == [])
     }
@@ -68,7 +68,10 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
             await harness.model.set(hangs: true)
             let job = try #require(
                 try await harness.call("Scan", [.uint32(60), .properties([:])]).first?.asObjectPath)
-            let objects = [(ControlNames.root, ControlNames.manager), (job, ControlNames.job)]
+            let objects = [
+                (ControlNames.root, ControlNames.manager), (ControlNames.root, ControlNames.cloud),
+                (job, ControlNames.job),
+            ]
             for (path, interface) in objects {
                 let introspectable = "org.freedesktop.DBus.Introspectable"
                 let served = try await harness.call("Introspect", [], path: path, interface: introspectable)
@@ -103,7 +106,12 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
                 ExportedProperty("Kind", .string) { nil }, ExportedProperty("State", .string) { nil },
             ],
             signals: [ExportedSignal("Changed")])
-        for interface in [manager, job] {
+        let cloud = ExportedInterface(
+            ControlNames.cloud,
+            methods: CloudMethod.allCases.map {
+                ExportedMethod($0.rawValue, in: $0.inputs, out: $0.outputs, options)
+            })
+        for interface in [manager, cloud, job] {
             let described = InterfaceReader(try file(interface.name)).members
             #expect(InterfaceReader(interface.introspection).members == described)
         }
@@ -112,7 +120,9 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
     @Test func thePolicyNamesEveryInterface() throws {
         let policy = try String(
             contentsOf: Self.directory.appending(path: "life.ccdw.Celestia1.conf"), encoding: .utf8)
-        for interface in [ControlNames.manager, ControlNames.job, "org.freedesktop.DBus.Properties"] {
+        for interface in [
+            ControlNames.manager, ControlNames.cloud, ControlNames.job, "org.freedesktop.DBus.Properties",
+        ] {
             #expect(policy.contains("send_interface=\"\(interface)\""))
         }
         #expect(policy.contains("<allow own=\"\(ControlNames.busName)\"/>"))

@@ -84,11 +84,7 @@ import Testing
             #expect(again.code == .failure && again.errors.contains("name another folder"))
         }
         #expect(
-            SessionExport.fileName(
-                AssetDocument(
-                    id: "a", name: "../../etc/pass\u{1B}wd", kind: "audio", state: "queued", bytes: 1,
-                    pulledBytes: 1,
-                    uploadedBytes: 0), 0) == "001-.._.._etc_pass_wd")
+            SessionExport.fileName("../../etc/pass\u{1B}wd", 0) == "001-.._.._etc_pass_wd")
     }
 
     @Test func attentionIsAsked() async throws {

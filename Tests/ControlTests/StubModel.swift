@@ -24,6 +24,10 @@ actor StubModel: ControlModel {
     /// Instead of the one that there is.
     var sessionDocuments: [SessionDocument]?
 
+    /// See `StubModel+Cloud.swift`.
+    var cloud = StubCloud()
+
+    func set(cloud: StubCloud) { self.cloud = cloud }
     func set(behaviour: Behaviour) { self.behaviour = behaviour }
     func set(questions: [PairingQuestion]) { self.questions = questions }
     func set(hangs: Bool) { self.hangs = hangs }
@@ -31,7 +35,7 @@ actor StubModel: ControlModel {
     func set(status: StatusDocument) { statusDocument = status }
     func set(sessions: [SessionDocument]) { sessionDocuments = sessions }
 
-    private func record(_ call: String) throws(ControlError) {
+    func record(_ call: String) throws(ControlError) {
         calls.append(call)
         if case .fails(let error) = behaviour { throw error }
     }

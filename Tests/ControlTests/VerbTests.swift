@@ -244,13 +244,14 @@ import Testing
                 waits: [
                     WaitDocument(
                         cause: "rejected", sessions: 1, text: "1 session waits (rejected): a bad title",
-                        hint: "celestiad retry 1b9d6bcd", needsUser: true)
+                        hint: "celestiad session retry 1b9d6bcd", needsUser: true)
                 ])
             await harness.model.set(status: status)
             let partial = await harness.run(["sync", "--wait", "60"])
             #expect(partial.code == .partial)
             #expect(
-                partial.errors == "1 session waits (rejected): a bad title → celestiad retry 1b9d6bcd\n")
+                partial.errors
+                    == "1 session waits (rejected): a bad title → celestiad session retry 1b9d6bcd\n")
         }
     }
 }

@@ -381,10 +381,23 @@ import Testing
         try await fixture.until(30, "the new value") {
             try await fixture.cloud.state().devices.map(\.batteryLevel) == [55]
         }
+        // What the user does not want there goes, also when nobody is left to see to it, and stays away…
+        try await fixture.queue.setUnbound(recorder: "CR1-000042", true)
+        try await fixture.until(30, "the unbinding") {
+            guard try await bound() == nil else { return false }
+            return try await fixture.cloud.state().devices.isEmpty
+        }
+        update.pairedAt = nil
+        update.batteryPercent = 54
+        try await fixture.queue.record(update)
         try await sync.unbind("CR1-000042")
         #expect(try await bound() == nil)
+        // …until he pairs it again.
+        update.pairedAt = Date()
         try await fixture.queue.record(update)
-        #expect(try await fixture.cloud.state().devices.isEmpty)
+        try await fixture.until(30, "the third binding") {
+            try await fixture.cloud.state().devices.map(\.batteryLevel) == [54]
+        }
         task.cancel()
         await task.value
         #expect(try await fixture.cloud.violations() == [])

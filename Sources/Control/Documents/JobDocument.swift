@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
-/// Something long that a caller has asked for: a scan or a pairing.
+/// Something long that a caller has asked for: a scan, a pairing or a download.
 package struct JobDocument: Sendable, Hashable, Codable {
     /// The job's object path.
     package var id: String
-    /// `scan`, `pair`; open.
+    /// `scan`, `pair`, `download`; open.
     package var kind: String
     /// `running`, `succeeded`, `failed`, `cancelled`; open.
     package var state: String
@@ -16,6 +16,8 @@ package struct JobDocument: Sendable, Hashable, Codable {
     package var found: [ScanResultDocument]
     /// What a pairing led to.
     package var pairing: PairResultDocument?
+    /// How long the file is that a download has written.
+    package var bytes: Int64?
     /// Why it failed.
     package var error: ErrorDocument?
     /// Since when it runs.
@@ -23,8 +25,8 @@ package struct JobDocument: Sendable, Hashable, Codable {
 
     package init(
         id: String, kind: String, state: String, stage: String? = nil, prompt: PromptDocument? = nil,
-        found: [ScanResultDocument] = [], pairing: PairResultDocument? = nil, error: ErrorDocument? = nil,
-        startedAt: Date
+        found: [ScanResultDocument] = [], pairing: PairResultDocument? = nil, bytes: Int64? = nil,
+        error: ErrorDocument? = nil, startedAt: Date
     ) {
         self.id = id
         self.kind = kind
@@ -33,6 +35,7 @@ package struct JobDocument: Sendable, Hashable, Codable {
         self.prompt = prompt
         self.found = found
         self.pairing = pairing
+        self.bytes = bytes
         self.error = error
         self.startedAt = startedAt
     }

@@ -4,8 +4,13 @@ package import FoundationEssentials
 package struct RecorderDocument: Sendable, Hashable, Codable {
     /// Its serial number.
     package var id: String
-    /// The name it tells.
+    /// What the user calls it, or else the name that it tells.
     package var name: String?
+    /// The name that it tells, where the user calls it otherwise.
+    package var ownName: String?
+    /// `bound`, `waiting` (the account has not been told yet), `unbound` (the user removed it: nothing is read from it
+    /// until `celestiad device bind`); open.
+    package var account: String?
     /// Model number (2A24).
     package var model: String?
     /// Manufacturer (2A29).
@@ -44,7 +49,8 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
     package var incompleteSync: Date?
 
     package init(
-        id: String, name: String? = nil, model: String? = nil, manufacturer: String? = nil,
+        id: String, name: String? = nil, ownName: String? = nil, account: String? = nil, model: String? = nil,
+        manufacturer: String? = nil,
         firmware: String? = nil, hardware: String? = nil, address: String? = nil, adapter: String? = nil,
         security: String? = nil, battery: BatteryDocument? = nil, storage: StorageDocument? = nil,
         recording: Bool? = nil, pendingCaptures: Int? = nil, link: LinkDocument, dataPlane: String? = nil,
@@ -53,6 +59,8 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
     ) {
         self.id = id
         self.name = name
+        self.ownName = ownName
+        self.account = account
         self.model = model
         self.manufacturer = manufacturer
         self.firmware = firmware

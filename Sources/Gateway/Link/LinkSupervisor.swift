@@ -42,11 +42,16 @@ actor LinkSupervisor {
         }
     }
 
-    /// Begins with every recorder that is paired; those without a known address wait for a pairing.
+    /// Begins with every recorder that is paired.
     func superviseAll() async throws(QueueError) {
-        for recorder in try await context.queue.recorders() where recorder.pairedAt != nil {
-            if let address = recorder.bluetoothIdentity { supervise(recorder.serial, address: address) }
-        }
+        for recorder in try await context.queue.recorders() { supervise(recorder) }
+    }
+
+    /// Keeps a link to this recorder if it is paired and in the account; one without a known address waits for a pairing.
+    func supervise(_ recorder: RecorderRecord) {
+        guard recorder.pairedAt != nil, recorder.unboundAt == nil, let address = recorder.bluetoothIdentity
+        else { return }
+        supervise(recorder.serial, address: address)
     }
 
     /// Keeps a link to this recorder from now on.

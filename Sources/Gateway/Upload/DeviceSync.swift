@@ -11,8 +11,6 @@ package actor DeviceSync {
     private let spacing: Duration
     private nonisolated let wake = Wakeup()
     private var machines: [String: DeviceSyncMachine] = [:]
-    /// Unbound by the user since the start; not bound again until it is paired again.
-    private var unbound: Set<String> = []
     private var isLoggedIn = false
     private var random = SystemRandomNumberGenerator()
 
@@ -50,22 +48,21 @@ package actor DeviceSync {
         }
     }
 
-    /// Removes the recorder from the account and forgets its id there. What it captured stays the user's, and what is
-    /// queued goes on being sent (C-29). A recorder that the account does not have counts as removed. Throws
-    /// `CloudError`; then nothing is forgotten.
+    /// Removes the recorder from the account and forgets its id there; the queue knows already that it is not wanted
+    /// there. What it captured stays the user's, and what is queued goes on being sent (C-29). A recorder that the
+    /// account does not have counts as removed. Throws `CloudError`; then nothing is forgotten.
     package func unbind(_ serial: String) async throws(CloudError) {
-        unbound.insert(serial)
-        let id = try? await queue.recorder(serial)?.deviceIDs[host]
-        guard let id else { return }
-        do throws(CloudError) {
-            try await api.unbindDevice(id: id)
-        } catch {
-            unbound.remove(serial)
-            throw error
-        }
+        guard let id = try? await queue.recorder(serial)?.deviceIDs[host] else { return }
+        try await api.unbindDevice(id: id)
         machines[serial] = nil
         await store(serial, nil)
         log.info("recorder \(serial): removed from the account")
+    }
+
+    /// Tells the account soon what the user has changed of a recorder.
+    package func hurry(_ serial: String) {
+        machines[serial]?.hurry()
+        wake.raise()
     }
 
     private func rest(_ time: Duration) async {
@@ -88,12 +85,11 @@ package actor DeviceSync {
         guard isLoggedIn, let recorders = try? await queue.recorders() else { return longest }
         let links = board.links
         var next: ContinuousClock.Instant?
-        for recorder in recorders where recorder.pairedAt != nil && !unbound.contains(recorder.serial) {
+        for recorder in recorders where recorder.pairedAt != nil {
             let facts = DeviceSyncMachine.Facts(
                 recorder, isConnected: links[recorder.serial]?.state.isConnected ?? false)
             if let due = await sync(recorder, facts) { next = min(next ?? due, due) }
         }
-        for recorder in recorders where recorder.pairedAt == nil { unbound.remove(recorder.serial) }
         guard let next else { return longest }
         return max(.milliseconds(1), min(longest, configuration.monotonic().duration(to: next)))
     }
@@ -105,10 +101,11 @@ package actor DeviceSync {
         let serial = recorder.serial
         var machine = machines[serial] ?? DeviceSyncMachine(spacing: spacing)
         var id = recorder.deviceIDs[host]
+        let isWanted = recorder.unboundAt == nil
         // At most: an update that finds the device gone, and its binding.
         for _ in 0..<2 {
             let now = configuration.monotonic()
-            switch machine.next(facts, id: id, at: now) {
+            switch machine.next(facts, id: id, isWanted: isWanted, at: now) {
             case .rest(let until):
                 machines[serial] = machine
                 return until
@@ -136,12 +133,21 @@ package actor DeviceSync {
                     await store(serial, nil)
                 case .failure(let error): fail(&machine, error, serial)
                 }
+            case .unbind(let device):
+                // The user's call ended between its two halves, or a binding was under way meanwhile.
+                switch await attempt({ () async throws(CloudError) in try await api.unbindDevice(id: device) }
+                ) {
+                case .success:
+                    machine.handle(.unbound, at: now)
+                    id = nil
+                    await store(serial, nil)
+                case .failure(let error): fail(&machine, error, serial)
+                }
             }
         }
         machines[serial] = machine
-        guard case .rest(let until) = machine.next(facts, id: id, at: configuration.monotonic()) else {
-            return configuration.monotonic()
-        }
+        let next = machine.next(facts, id: id, isWanted: isWanted, at: configuration.monotonic())
+        guard case .rest(let until) = next else { return configuration.monotonic() }
         return until
     }
 

@@ -5,16 +5,27 @@ enum HelpText {
     /// `celestiad VERB …` with what it takes.
     static func usage(_ verb: Verb) -> String {
         var words = ["celestiad", verb.name]
-        words += verb.positionals.map { $0.isRequired ? $0.name : "[\($0.name)]" }
+        // What only actions take is said with them.
+        words +=
+            verb.actions == nil
+            ? verb.positionals.map { $0.isRequired ? $0.name : "[\($0.name)]" }
+            : [verb.positionals.first?.name ?? ""] + (verb.actions?.listing == nil ? ["…"] : [])
         return (words + ["[options]"]).joined(separator: " ")
     }
 
     static func lines(for verb: Verb, width: Int) -> [String] {
-        var lines = ["usage: \(usage(verb))", ""]
+        var lines = ["usage: \(usage(verb))"]
+        if verb.actions?.listing != nil { lines.append("       celestiad \(verb.name) ACTION … [options]") }
+        lines.append("")
         lines += Text.wrap(verb.summary, width: width)
         for paragraph in verb.discussion { lines += [""] + Text.wrap(paragraph, width: width) }
-        if !verb.positionals.isEmpty {
-            lines += ["", "arguments:"] + entries(verb.positionals.map { ($0.name, $0.help) }, width: width)
+        if let actions = verb.actions?.all {
+            let titles = actions.map { ("\($0.name) \($0.arguments)".trimmingSpace(), $0.help) }
+            lines += ["", "actions:"] + entries(titles, width: width)
+        }
+        let arguments = verb.positionals.filter { !$0.help.isEmpty }
+        if !arguments.isEmpty {
+            lines += ["", "arguments:"] + entries(arguments.map { ($0.name, $0.help) }, width: width)
         }
         lines +=
             ["", "options:"]

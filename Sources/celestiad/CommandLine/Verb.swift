@@ -7,6 +7,7 @@ struct Verb: Sendable {
     let summary: String
     /// More, in the verb's own help; paragraphs of text.
     var discussion: [String] = []
+    var actions: Actions?
     var positionals: [Positional] = []
     var options: [Option] = []
     /// The daemon itself ends by signals in its own way; every other verb is cancelled by them.
@@ -18,6 +19,7 @@ struct Verb: Sendable {
 struct Positional: Sendable, Hashable {
     /// In capitals, as help shows it.
     let name: String
+    /// Empty for the one that repeats another after an action.
     let help: String
     var isRequired = true
     /// Takes all the words that are left; the last one only.
@@ -81,5 +83,18 @@ struct Invocation: Sendable {
     /// The n-th word; the parser has checked that required ones are there.
     func positional(_ index: Int) -> String? {
         index < arguments.positionals.count ? arguments.positionals[index] : nil
+    }
+
+    /// Asks before something that cannot be undone, unless --yes said so. Throws `cancelled` for a no, and
+    /// `invalidArgument` where nobody can be asked; `what` says then what was to be asked.
+    func confirm(_ question: String, _ what: String) async throws(ControlError) {
+        guard !arguments.has("yes") else { return }
+        guard console.inputIsTerminal else {
+            throw ControlError(
+                .invalidArgument, "standard input is not a terminal to ask \(what)", hint: "say so: --yes")
+        }
+        guard await console.confirm(question) else {
+            throw ControlError(.cancelled, "nothing was changed")
+        }
     }
 }

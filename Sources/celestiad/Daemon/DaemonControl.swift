@@ -58,9 +58,10 @@ struct DaemonControl: ControlModel {
 
     private func recorderDocuments() async throws(QueueError) -> [RecorderDocument] {
         let links = gateway.board.links
+        let host = gateway.api.base.description
         return try await gateway.queue.recorders()
             .filter { $0.pairedAt != nil }
-            .map { RecorderDocument($0, link: links[$0.serial]) }
+            .map { RecorderDocument($0, link: links[$0.serial], host: host) }
             .sorted { $0.id < $1.id }
     }
 
@@ -165,7 +166,7 @@ struct DaemonControl: ControlModel {
 
     // MARK: Parts of the status
 
-    private func accountDocument() async -> AccountDocument {
+    func accountDocument() async -> AccountDocument {
         let host = gateway.api.base.description
         let state = (try? await gateway.api.tokens.state()) ?? .authRequired(.unreadable)
         switch state {
@@ -241,9 +242,9 @@ extension ControlError {
     init(_ error: GatewayError) {
         let code: Code =
             switch error.code {
-            case .configuration: .invalidArgument
+            case .configuration, .invalidArgument: .invalidArgument
             case .noBus: .noBus
-            case .alreadyRunning: .busy
+            case .alreadyRunning, .busy: .busy
             case .notFound: .notFound
             case .notReady: .adapterUnavailable
             case .timeout: .timeout

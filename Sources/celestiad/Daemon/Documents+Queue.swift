@@ -6,11 +6,15 @@ import Gateway
 // What the queue and the board hold, as the documents that users see.
 
 extension RecorderDocument {
-    init(_ record: RecorderRecord, link: LinkStatus?) {
+    init(_ record: RecorderRecord, link: LinkStatus?, host: String) {
         let measuredAt = record.statusAt ?? record.lastSeenAt
         self.init(
-            id: record.serial, name: record.name, model: record.model, manufacturer: record.manufacturer,
-            firmware: record.firmware, hardware: record.hardware,
+            id: record.serial, name: record.label ?? record.name,
+            ownName: record.label == nil ? nil : record.name,
+            account: record.unboundAt != nil
+                ? "unbound" : record.deviceIDs[host] == nil ? "waiting" : "bound",
+            model: record.model, manufacturer: record.manufacturer, firmware: record.firmware,
+            hardware: record.hardware,
             address: link?.address ?? record.bluetoothIdentity, adapter: link?.adapter,
             battery: record.batteryPercent.map { BatteryDocument(percent: $0, measuredAt: measuredAt) },
             storage: Self.storage(record, measuredAt), recording: record.isRecording,

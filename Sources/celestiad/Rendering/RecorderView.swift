@@ -23,6 +23,7 @@ struct RecorderView {
         if !make.isEmpty { pieces.append(make.joined(separator: " ")) }
         if let firmware = recorder.firmware { pieces.append("firmware \(Text.clean(firmware))") }
         if let hardware = recorder.hardware { pieces.append("hardware \(Text.clean(hardware))") }
+        if recorder.account == "unbound" { pieces.append("removed from the account, not read") }
         return pieces
     }
 
@@ -73,10 +74,20 @@ struct RecorderView {
         return table.lines(layout)
     }
 
+    private func account(_ recorder: RecorderDocument) -> String? {
+        switch recorder.account {
+        case "unbound": "removed; nothing is read from it until: celestiad device bind"
+        case "waiting": "not told yet"
+        case "bound": "knows it"
+        default: recorder.account
+        }
+    }
+
     /// One recorder in full, a name and a value on each line.
     func lines(_ recorder: RecorderDocument) -> [String] {
         let optional: [(String, String?)] = [
-            ("Name", recorder.name), ("Manufacturer", recorder.manufacturer), ("Model", recorder.model),
+            ("Name", recorder.name), ("Own name", recorder.ownName), ("Account", account(recorder)),
+            ("Manufacturer", recorder.manufacturer), ("Model", recorder.model),
             ("Hardware", recorder.hardware), ("Firmware", recorder.firmware), ("Address", recorder.address),
             ("Adapter", recorder.adapter), ("Paired by", recorder.security.map(Words.plain)),
         ]

@@ -116,6 +116,7 @@ enum Words {
         switch value {
         case "device_to_hub": "device→hub"
         case "hub_to_cloud": "hub→cloud"
+        case "cloud_to_here": "cloud→here"
         default: plain(value)
         }
     }

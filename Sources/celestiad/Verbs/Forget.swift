@@ -16,19 +16,9 @@ enum ForgetVerb {
         let client = try await invocation.connect()
         let recorder = try await client.recorder(invocation.positional(0) ?? "")
         let name = Text.clean(recorder.id) + (recorder.name.map { " (\(Text.clean($0)))" } ?? "")
-        if !invocation.arguments.has("yes") {
-            guard invocation.console.inputIsTerminal else {
-                throw ControlError(
-                    .invalidArgument,
-                    "standard input is not a terminal to ask whether \(name) is to be forgotten",
-                    hint: "say so: --yes")
-            }
-            let pending = recorder.pendingCaptures ?? 0
-            let warning = pending > 0 ? " \(Units.count(pending, "capture")) on it are not pulled yet." : ""
-            guard await invocation.console.confirm("Forget \(name)?\(warning)") else {
-                throw ControlError(.cancelled, "nothing was changed")
-            }
-        }
+        let pending = recorder.pendingCaptures ?? 0
+        let warning = pending > 0 ? " \(Units.count(pending, "capture")) on it are not pulled yet." : ""
+        try await invocation.confirm("Forget \(name)?\(warning)", "whether \(name) is to be forgotten")
         try await client.forget(recorder.id, unbind: invocation.arguments.has("unbind"))
         invocation.console.note("forgot \(name)")
         return .success

@@ -18,7 +18,7 @@ struct SessionExport {
         for (index, asset) in (session.assets ?? []).enumerated() {
             do throws(ControlError) {
                 let file = try await client.openAsset(asset.id)
-                try copy(file, asset, to: "\(directory)/\(Self.fileName(asset, index))")
+                try copy(file, asset, to: "\(directory)/\(Self.fileName(asset.name, index))")
             } catch {
                 guard error.code == .notFound else { throw error }
                 absent += 1
@@ -36,8 +36,8 @@ struct SessionExport {
     }
 
     /// A name from outside is no path; the number keeps equal names apart.
-    static func fileName(_ asset: AssetDocument, _ index: Int) -> String {
-        let name = Text.clean(asset.name).map { $0 == "/" || $0 == "\\" || $0 == "\u{FFFD}" ? "_" : $0 }
+    static func fileName(_ name: String, _ index: Int) -> String {
+        let name = Text.clean(name).map { $0 == "/" || $0 == "\\" || $0 == "\u{FFFD}" ? "_" : $0 }
         let number = String(index + 1)
         return String(repeating: "0", count: max(0, 3 - number.count)) + number + "-"
             + String(name.prefix(100))

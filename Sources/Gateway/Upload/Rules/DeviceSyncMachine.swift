@@ -23,6 +23,8 @@ package struct DeviceSyncMachine: Sendable, Equatable {
         case bind
         /// Tell these changes.
         case update(id: String, DeviceUpdate)
+        /// The user does not want it in the account.
+        case unbind(id: String)
     }
 
     package enum Input: Sendable, Equatable {
@@ -30,6 +32,7 @@ package struct DeviceSyncMachine: Sendable, Equatable {
         case updated(Facts)
         /// Unbound elsewhere, or another account is logged in: to be bound again.
         case gone
+        case unbound
         case failed(backoff: Duration)
     }
 
@@ -43,11 +46,14 @@ package struct DeviceSyncMachine: Sendable, Equatable {
         self.spacing = spacing
     }
 
-    /// What to do; `id` is the device's id in the account, once it is bound.
-    package func next(_ facts: Facts, id: String?, at now: ContinuousClock.Instant) -> Step {
-        guard id == nil || told != facts else { return .rest(until: nil) }
+    /// What to do; `id` is the device's id in the account, once it is bound, `isWanted` whether it is to be there.
+    package func next(
+        _ facts: Facts, id: String?, isWanted: Bool = true, at now: ContinuousClock.Instant
+    ) -> Step {
+        guard isWanted ? id == nil || told != facts : id != nil else { return .rest(until: nil) }
         if let notBefore, now < notBefore { return .rest(until: notBefore) }
         guard let id else { return .bind }
+        guard isWanted else { return .unbind(id: id) }
         return .update(id: id, facts.changes(since: told))
     }
 
@@ -61,16 +67,17 @@ package struct DeviceSyncMachine: Sendable, Equatable {
         case .updated(let facts):
             told = facts
             settle(now)
-        case .gone:
+        case .gone, .unbound:
             told = nil
             notBefore = nil
+            failures = 0
         case .failed(let backoff):
             failures = min(failures + 1, 1_000_000)
             notBefore = now.advanced(by: max(spacing, backoff))
         }
     }
 
-    /// There is a reason to try at once: a login.
+    /// There is a reason to try at once: a login, or what the user said.
     package mutating func hurry() {
         notBefore = nil
     }
@@ -83,7 +90,7 @@ package struct DeviceSyncMachine: Sendable, Equatable {
 
 extension DeviceSyncMachine.Facts {
     package init(_ recorder: RecorderRecord, isConnected: Bool) {
-        let name = [recorder.name, recorder.model].compactMap { $0 }.first { !$0.isEmpty }
+        let name = [recorder.label, recorder.name, recorder.model].compactMap { $0 }.first { !$0.isEmpty }
         self.init(
             name: name ?? recorder.serial, hardwareMAC: recorder.bluetoothIdentity,
             firmware: recorder.firmware, batteryPercent: recorder.batteryPercent,

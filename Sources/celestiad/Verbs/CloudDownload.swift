@@ -1,0 +1,217 @@
+import CaptureQueue
+import Control
+import DBus
+import Glibc
+
+/// `celestiad cloud download`: the daemon writes into files that the user's own rights have opened, and what they hold is
+/// checked here before they get their names.
+struct CloudDownload {
+    private let invocation: Invocation
+    private var console: Console { invocation.console }
+    private static let piece = 1 << 20
+
+    init(_ invocation: Invocation) {
+        self.invocation = invocation
+    }
+
+    /// What became of one file.
+    private struct Entry: Encodable {
+        let asset: String
+        let path: String
+        let bytes: Int64
+        let sha256: String
+        /// `downloaded`, or `present` when it was there already.
+        let outcome: String
+    }
+
+    private struct Report: Encodable {
+        let session: String
+        let files: [Entry]
+    }
+
+    func run() async throws(ControlError) -> ExitCode {
+        guard let id = invocation.positional(1) else {
+            throw ControlError(
+                .invalidArgument, "cloud download needs SESSION", hint: "celestiad cloud sessions lists them")
+        }
+        let client = try await invocation.connect()
+        let session = try await client.cloudSession(id)
+        let wanted = try choose(session)
+        let directory =
+            invocation.arguments.value("to") ?? "celestia-\(Self.safe(String(session.id.prefix(8))))"
+        guard mkdir(directory, 0o777) == 0 || errno == EEXIST else {
+            throw failure("make the folder", directory)
+        }
+        var files: [Entry] = []
+        for (index, asset) in wanted {
+            let name = SessionExport.fileName(asset.name, index)
+            files.append(try await fetch(asset, of: session.id, "\(directory)/\(name)", client))
+        }
+        if invocation.wantsJSON {
+            try console.printJSON(Report(session: session.id, files: files))
+        } else {
+            let new = files.count { $0.outcome == "downloaded" }
+            console.note(
+                "\(Units.count(files.count, "file")) in \(Text.clean(directory)), \(new) downloaded now, each with the SHA-256 that the cloud tells"
+            )
+        }
+        if session.unreadable != nil {
+            console.note("the session has parts that this celestiad does not know how to read")
+            return .partial
+        }
+        return .success
+    }
+
+    /// The files that are asked for, with their places in the session.
+    private func choose(_ session: CloudSessionDocument) throws(ControlError) -> [(Int, CloudAssetDocument)] {
+        let all = Array((session.assets ?? []).enumerated()).map { ($0.offset, $0.element) }
+        guard !all.isEmpty else {
+            throw ControlError(
+                .notFound,
+                session.deletedAt == nil
+                    ? "the session has no files in the cloud" : "the session was deleted in the cloud")
+        }
+        guard let id = invocation.positional(2) else { return all }
+        if let exact = all.first(where: { $0.1.id == id }) { return [exact] }
+        let matches = all.filter { $0.1.id.hasPrefix(id) }
+        guard matches.count == 1 else {
+            throw ControlError(
+                matches.isEmpty ? .notFound : .invalidArgument,
+                matches.isEmpty
+                    ? "the session has no file \(Text.clean(id))"
+                    : "\(Text.clean(id)) is the beginning of \(matches.count) ids of files",
+                hint: "its files are: \(all.map { Text.clean($0.1.id) }.prefix(20).joined(separator: ", "))")
+        }
+        return matches
+    }
+
+    private func fetch(
+        _ asset: CloudAssetDocument, of session: String, _ path: String, _ client: ControlClient
+    ) async throws(ControlError) -> Entry {
+        func entry(_ outcome: String) -> Entry {
+            Entry(asset: asset.id, path: path, bytes: asset.bytes, sha256: asset.sha256, outcome: outcome)
+        }
+        if let present = try open(path, O_RDONLY, optional: true) {
+            guard try digest(of: present, path) == asset.sha256 else {
+                throw ControlError(
+                    .failed, "\(Text.clean(path)) is there already and is something else",
+                    hint: "move it away, or name another folder: --to DIR")
+            }
+            return entry("present")
+        }
+        let part = path + ".part"
+        guard let file = try open(part, O_RDWR | O_CREAT, optional: false) else { return entry("") }
+        // What an earlier run left may be of other bytes: then once more from the beginning.
+        for isLast in [false, true] {
+            let had = try size(of: file, part)
+            try await transfer(asset, of: session, into: file, client)
+            guard fsync(file.rawValue) == 0 else { throw failure("flush", part) }
+            if try size(of: file, part) == asset.bytes, try digest(of: file, part) == asset.sha256 {
+                try publish(part, path)
+                return entry("downloaded")
+            }
+            guard ftruncate(file.rawValue, 0) == 0 else { throw failure("empty", part) }
+            if had == 0 || isLast { break }
+        }
+        unlink(part)
+        throw ControlError(
+            .failed, "what came for \(Text.clean(asset.name)) does not have the SHA-256 that the cloud tells",
+            hint: "nothing of it was kept; try again, and tell the cloud's operator if it stays so")
+    }
+
+    /// Shows how the file grows while the daemon writes it.
+    private func transfer(
+        _ asset: CloudAssetDocument, of session: String, into file: SharedFD, _ client: ControlClient
+    ) async throws(ControlError) {
+        let isShown = console.errorIsTerminal
+        let progress = Task {
+            guard isShown else { return }
+            var area = LiveArea(console, onError: true)
+            let view = ProgressView(layout: console.errorLayout)
+            while !Task.isCancelled {
+                var info = stat()
+                let bytes = fstat(file.rawValue, &info) == 0 ? Int64(info.st_size) : 0
+                area.draw(
+                    view.lines([
+                        TransferDocument(
+                            leg: "cloud_to_here", name: asset.name, bytes: bytes, totalBytes: asset.bytes)
+                    ]))
+                try? await Task.sleep(for: .milliseconds(250))
+            }
+            area.erase()
+        }
+        let result: Result<Int64, ControlError>
+        do throws(ControlError) {
+            result = .success(
+                try await client.download(
+                    DownloadRequest(session: session, asset: asset.id, file: file, bytes: asset.bytes)))
+        } catch {
+            result = .failure(error)
+        }
+        progress.cancel()
+        await progress.value
+        _ = try result.get()
+    }
+
+    // MARK: Files
+
+    /// nil when it may be absent and is.
+    private func open(_ path: String, _ flags: Int32, optional: Bool) throws(ControlError) -> SharedFD? {
+        let fd = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        guard fd >= 0 else {
+            if optional, errno == ENOENT { return nil }
+            throw failure("open", path)
+        }
+        return SharedFD(fd)
+    }
+
+    private func size(of file: SharedFD, _ path: String) throws(ControlError) -> Int64 {
+        var info = stat()
+        guard fstat(file.rawValue, &info) == 0 else { throw failure("look at", path) }
+        return Int64(info.st_size)
+    }
+
+    private func digest(of file: SharedFD, _ path: String) throws(ControlError) -> String {
+        let hasher = SHA256()
+        var offset: Int64 = 0
+        var buffer = [UInt8](repeating: 0, count: Self.piece)
+        while true {
+            let count = pread(file.rawValue, &buffer, buffer.count, off_t(offset))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read", path) }
+            if count == 0 { return hasher.digest().hex }
+            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            offset += Int64(count)
+        }
+    }
+
+    /// Gives the file its name, unless another has taken it meanwhile; some file systems cannot tell.
+    private func publish(_ part: String, _ path: String) throws(ControlError) {
+        if link(part, path) == 0 {
+            unlink(part)
+        } else {
+            let isUnable = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
+            guard isUnable, rename(part, path) == 0 else {
+                throw failure("rename \(Text.clean(part)) to", path)
+            }
+        }
+        let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let fd = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if fd >= 0 {
+            fsync(fd)
+            close(fd)
+        }
+    }
+
+    private func failure(_ what: String, _ path: String) -> ControlError {
+        let number = errno
+        return ControlError(
+            number == ENOSPC ? .diskLow : .failed,
+            "cannot \(what) \(Text.clean(path)): \(String(cString: strerror(number)))")
+    }
+
+    /// An id from outside, as a part of a file name.
+    private static func safe(_ id: String) -> String {
+        String(id.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") ? $0 : "_" })
+    }
+}

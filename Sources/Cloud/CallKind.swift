@@ -80,7 +80,7 @@ package enum CallKind: String, Sendable, CaseIterable {
                 stall: StallLimits())
         case .completeUpload:
             // The server merges before it answers; being impatient makes it merge again.
-            HTTPDeadlines(total: .seconds(900))
+            HTTPDeadlines(total: APIAssumptions.completionTimeout)
         case .listSessions:
             HTTPDeadlines(total: .seconds(300))
         default:

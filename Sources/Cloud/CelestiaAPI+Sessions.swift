@@ -67,7 +67,8 @@ extension CelestiaAPI {
     /// Begins a chunked upload. Not idempotent as far as is known: never while a ticket is valid (C-60).
     /// The ticket's plan is the server's, not `chunkSize`.
     package func initUpload(
-        _ asset: AssetUpload, sessionId: String, chunkSize: Int64 = ChunkPlan.requestedSizes[0]
+        _ asset: AssetUpload, sessionId: String,
+        chunkSize: Int64 = APIAssumptions.requestedChunkSizes[0]
     ) async throws(CloudError) -> UploadTicket {
         guard asset.size >= 1 else { throw .invalid("an empty file cannot be uploaded", call: .initUpload) }
         let body = InitRequest(

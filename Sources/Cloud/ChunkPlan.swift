@@ -2,8 +2,6 @@
 package struct ChunkPlan: Sendable, Equatable {
     /// Files of this size and more take the chunked route (C-46).
     package static let threshold: Int64 = 16 << 20
-    /// What to ask for first, and then after each `gatewayLimit` (C-4).
-    package static let requestedSizes: [Int64] = [8 << 20, 4 << 20, 2 << 20, 1 << 20, 512 << 10]
 
     package let fileSize: Int64
     package let chunkSize: Int64
@@ -34,7 +32,7 @@ package struct ChunkPlan: Sendable, Equatable {
 
     /// The next smaller size to ask for after a gateway refused `size`; nil when there is none.
     package static func sizeBelow(_ size: Int64) -> Int64? {
-        requestedSizes.first { $0 < size }
+        APIAssumptions.requestedChunkSizes.first { $0 < size }
     }
 
     private static func malformed(_ what: String) -> CloudError {

@@ -63,7 +63,7 @@ struct Envelope {
     /// Stands for an answer without one.
     static let none = Envelope()
 
-    var isSuccess: Bool { code == 0 || (200...299).contains(code) }
+    var isSuccess: Bool { APIAssumptions.isSuccess(code: code) }
 
     /// The data, nil when it is absent, null or not what the call needs.
     func data<Value: Decodable>(_ type: Value.Type) -> Value? {

@@ -63,7 +63,7 @@ extension Outcome {
             if result.status == 204, !result.call.needsData { return .success }
             return result.call == .downloadAsset ? .success : unknown(result.call, after: result.retryAfter)
         case .envelope(let code, let isUsable):
-            guard code == 0 || (200...299).contains(code) else {
+            guard APIAssumptions.isSuccess(code: code) else {
                 // The envelope's own code is an error even under a 2xx (C-1).
                 guard (400...599).contains(code) else {
                     return unknown(result.call, after: result.retryAfter)

@@ -31,6 +31,32 @@ import Testing
         #expect(fixture.board.transfers.isEmpty)
     }
 
+    /// The oldest capture before the others, in it the small files before the large (upload.md C-79).
+    @Test func theOldestCaptureGoesFirst() async throws {
+        var configuration = UploadFixture.quick
+        configuration.parallelUploads = 1
+        let fixture = try await UploadFixture([], configuration)
+        let ids = [
+            try await fixture.capture(1, sizes: [90_000, 300, 20_000]),
+            try await fixture.capture(2, sizes: [40_000]), try await fixture.capture(3, sizes: [7]),
+        ]
+        fixture.start()
+        try await fixture.untilImported(ids)
+        try await fixture.stop()
+        struct Journal: Decodable {
+            struct Request: Decodable {
+                let operation: String?
+                let bodyBytes: Int
+            }
+            let requests: [Request]
+        }
+        let journal = try JSONDecoder().decode(
+            Journal.self, from: Data(try await fixture.cloud.get("requests")))
+        let sent = journal.requests.filter { $0.operation == "uploadAsset" }.map(\.bodyBytes)
+        // The parts' headers are not 4,000 bytes.
+        #expect(sent.map { $0 / 4000 * 4 } == [0, 20, 88, 40, 0])
+    }
+
     @Test(arguments: [
         "upsertSession", "uploadAsset", "initializeChunkedUpload", "uploadChunk", "completeChunkedUpload",
         "getStorageQuota", "recordSyncCheckpoint",

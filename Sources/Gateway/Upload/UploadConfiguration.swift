@@ -12,7 +12,7 @@ package struct UploadConfiguration: Sendable {
     /// The bounds of one file's detours.
     package var limits = AssetMachine.Limits()
     /// What to ask for first when a chunked upload is opened.
-    package var chunkSize = ChunkPlan.requestedSizes[0]
+    package var chunkSize = APIAssumptions.requestedChunkSizes[0]
     /// How often sessions that wait for storage are looked at again: first, and at most.
     package var quotaProbe: ClosedRange<Duration> = .seconds(30 * 60)...(.seconds(6 * 60 * 60))
     /// How often kept bytes are looked through for those whose time is over.

@@ -49,7 +49,7 @@ package struct AssetMachine: Sendable, Equatable {
 
     package struct Limits: Sendable, Equatable {
         /// Uploads that may be opened in an hour: each may reserve quota until it expires (C-60).
-        package var startsPerHour = 3
+        package var startsPerHour = APIAssumptions.uploadStartsPerHour
         /// How long to rest when that is used up.
         package var startRest = Duration.seconds(20 * 60)
         /// The pauses before `complete` is sent again without an answer (C-68).
@@ -81,7 +81,9 @@ package struct AssetMachine: Sendable, Equatable {
     private var isShort = false
 
     /// `chunkSize` is what to ask for first.
-    package init(size: Int64, chunkSize: Int64 = ChunkPlan.requestedSizes[0], limits: Limits = Limits()) {
+    package init(
+        size: Int64, chunkSize: Int64 = APIAssumptions.requestedChunkSizes[0], limits: Limits = Limits()
+    ) {
         self.size = size
         self.limits = limits
         self.chunkSize = chunkSize

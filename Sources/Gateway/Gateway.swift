@@ -22,6 +22,7 @@ package actor Gateway {
     nonisolated let context: LinkContext
     nonisolated let links: LinkSupervisor
     nonisolated let devices: DeviceSync
+    private nonisolated let standingLogin: StandingLogin?
     /// What the uploads are doing.
     package nonisolated let uploads: UploadSupervisor
     nonisolated let http: HTTPClient
@@ -60,6 +61,7 @@ package actor Gateway {
         uploads = UploadSupervisor(
             queue: context.queue, api: api, board: board, log: log, configuration: settings)
         devices = DeviceSync(queue: context.queue, api: api, board: board, log: log, configuration: settings)
+        standingLogin = StandingLogin(configuration, api: api, log: log, settings: settings)
         startedAt = context.now()
     }
 
@@ -110,6 +112,7 @@ package actor Gateway {
             group.addTask { await self.followBlueZ() }
             group.addTask { await self.endless { await self.links.run() } }
             group.addTask { await self.endless { await self.devices.run() } }
+            group.addTask { await self.endless { await self.standingLogin?.run() } }
             group.addTask { await self.runUploads() }
             group.addTask { await self.watchDisk() }
             group.addTask { await self.endless { await self.announceChanges() } }

@@ -45,6 +45,34 @@ extension SystemTests {
             }
         }
 
+        /// With a credential of the service; never after the user's own logout, and a wrong password once.
+        @Test(arguments: [Laboratory.password, "wrong-password"])
+        func aHubLogsInByItself(_ password: String) async throws {
+            let credentials = TemporaryDirectory()
+            try Data((password + "\n").utf8).write(
+                to: URL(fileURLWithPath: credentials.path + "/celestiad.password"))
+            let environment = [
+                "CELESTIAD_CLOUD_IDENTIFIER": "ada", "CREDENTIALS_DIRECTORY": credentials.path,
+            ]
+            try await Laboratory.run(Laboratory.Setup(environment: environment)) { lab in
+                guard password == Laboratory.password else {
+                    try await lab.waitUntil("it is given up") { lab.log().contains("is given up") }
+                    #expect(try await lab.cloud.state().requests["login"]?.requests == 1)
+                    #expect(!lab.log().contains(password))
+                    return
+                }
+                try await lab.waitForStatus("it is logged in") { $0.account.state == "logged_in" }
+                // The login ends elsewhere, and is found out at the next request.
+                try await lab.cloud.post("expire-tokens", #"{"refresh": true}"#)
+                #expect(try await lab.cli("account", "show").status != 0)
+                try await lab.waitForStatus("it is logged in again") { $0.account.state == "logged_in" }
+                #expect(try await lab.cli("account", "show").status == 0)
+                #expect(try await lab.cli("logout").status == 0)
+                #expect(try await lab.cli("account", "show").status == ExitCode.notLoggedIn.rawValue)
+                #expect(try await lab.cloud.state().users.first?.tokens.logins == 2)
+            }
+        }
+
         /// The cloud dies in the middle of a file and does not continue: the bytes are right in the end all the same.
         @Test(arguments: [
             "", #"{"action":"truncated_body","bytes":100000,"times":2}"#,

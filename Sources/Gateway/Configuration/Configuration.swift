@@ -13,6 +13,10 @@ package struct Configuration: Sendable, Equatable {
     package var cloudCAFile: String?
     /// `sha256//…` public key pins, as curl takes them.
     package var cloudPinnedKey: String?
+    /// Whom to log in as without being asked; nil: nobody.
+    package var cloudIdentifier: String?
+    /// The file of the systemd credential with the password for that.
+    package var passwordFile: String?
     /// The address of the only adapter to use; nil for any.
     package var adapter: String?
     /// When a capture's objects may be deleted on the recorder.
@@ -48,6 +52,9 @@ extension Configuration {
         // systemd names the state directory; the file and CELESTIAD_STATE_DIRECTORY go before it.
         if let directory = environment["STATE_DIRECTORY"], !directory.isEmpty {
             configuration.stateDirectory = directory
+        }
+        if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
+            configuration.passwordFile = "\(directory)/celestiad.password"
         }
         let file = path ?? environment["CELESTIAD_CONFIG"]
         let name = file ?? defaultPath

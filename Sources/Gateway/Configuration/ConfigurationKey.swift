@@ -113,6 +113,17 @@ package struct ConfigurationKey: Sendable {
                 return true
             }),
         ConfigurationKey(
+            section: "Cloud", name: "Identifier", variable: "CELESTIAD_CLOUD_IDENTIFIER",
+            allowed: "a user name, e-mail address or phone number",
+            documentation:
+                "Whom to log in as without being asked, when there is no login or it has ended; the password is the "
+                + "systemd credential celestiad.password. Empty: nobody.",
+            standard: "",
+            assign: {
+                $0.cloudIdentifier = $1.isEmpty ? nil : $1
+                return $1.utf8.count <= 256
+            }),
+        ConfigurationKey(
             section: "Bluetooth", name: "Adapter", variable: "CELESTIAD_ADAPTER",
             allowed: "an adapter's address such as 00:1A:7D:DA:71:13",
             documentation: "The only adapter to use. Empty: any.", standard: "",

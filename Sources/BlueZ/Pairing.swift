@@ -100,6 +100,11 @@ extension BlueZ {
                 // Somebody was asked: not the failure that a repetition mends.
                 throw BlueZError(.authenticationFailed, name: error.name, error.message)
             }
+            if error.code == .authenticationRejected, pairing?.wasPrompted != true {
+                // The kernel's BUSY, not the device's no: a bluetoothd that died has left it a connection or a pairing.
+                throw BlueZError(
+                    .inProgress, name: error.name, "an earlier connection or pairing has not ended yet")
+            }
             throw error
         }
     }

@@ -18,6 +18,7 @@ extension GatewayError {
             self.init(.notReady, error.message, hint: "Switch it on with: bluetoothctl power on")
         case .timedOut, .authenticationTimedOut:
             self.init(.timeout, error.message, hint: "Keep the recorder near and awake, and try again.")
+        case .inProgress: self.init(.notReady, error.message, hint: "Try again in half a minute.")
         case .cancelled: self.init(.cancelled, "cancelled")
         case .pairingDeclined: self.init(.refused, "the pairing was refused here")
         case .authenticationFailed, .authenticationRejected, .authenticationCanceled:

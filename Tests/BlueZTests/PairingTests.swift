@@ -196,6 +196,24 @@ import Testing
         }
     }
 
+    /// bluetoothd gives the kernel's BUSY the name of a refusal. The device's own comes after a question.
+    @Test(arguments: [(false, BlueZError.Code.inProgress), (true, .authenticationRejected)])
+    func aKernelThatIsBusyIsNoRefusal(isAsked: Bool, expected: BlueZError.Code) async throws {
+        try await BlueZFixture.run { fixture in
+            let bluez = fixture.bluez
+            await fixture.bluetoothd.on("Pair") { [device] _, bluetoothd throws(DBusError) in
+                if isAsked {
+                    _ = try await bluetoothd.callAgent("RequestConfirmation", [device, .uint32(7)])
+                }
+                throw .remote("org.bluez.Error.AuthenticationRejected", "Authentication Rejected")
+            }
+            let result = await code { () async throws(BlueZError) in
+                try await bluez.pair(Recorder.path) { _ in .accept }
+            }
+            #expect(result == expected)
+        }
+    }
+
     @Test func aPairWithoutEndIsCancelled() async throws {
         try await BlueZFixture.run(deadlines: [\.pair: .milliseconds(50)]) { fixture in
             let bluez = fixture.bluez

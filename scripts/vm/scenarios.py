@@ -5,6 +5,7 @@ A line `# vm: KEY=VALUE ...` within the first ten may set
     boot      fresh: a machine of its own; shared: one after another with others (shared)
     disk      size of an empty disk, /dev/vda in the guest, that outlives a power cut (none); implies boot=fresh
     needs     products of the package to build before, with commas between
+    bench     yes: measures, and is run with --bench or by its name only
 and the first other comment line says what the scenario shows.
 """
 
@@ -31,6 +32,7 @@ class Scenario:
     fresh: bool = False
     disk: int = 0
     needs: tuple = ()
+    bench: bool = False
 
 
 def read(path: Path) -> Scenario:
@@ -43,7 +45,7 @@ def read(path: Path) -> Scenario:
             fields.update(word.partition("=")[::2] for word in line[5:].split())
         elif line.startswith("# ") and not summary:
             summary = line[2:]
-    unknown = set(fields) - {"timeout", "boot", "disk", "needs"}
+    unknown = set(fields) - {"timeout", "boot", "disk", "needs", "bench"}
     if unknown:
         raise ScenarioError(f"{path}: unknown in '# vm:': {', '.join(sorted(unknown))}")
     disk = fields.get("disk", "")
@@ -51,13 +53,15 @@ def read(path: Path) -> Scenario:
         name=path.name, summary=summary, timeout=int(fields.get("timeout", 120)),
         fresh=fields.get("boot") == "fresh" or bool(disk),
         disk=int(disk[:-1]) * UNITS[disk[-1]] if disk else 0,
-        needs=tuple(filter(None, fields.get("needs", "").split(","))))
+        needs=tuple(filter(None, fields.get("needs", "").split(","))), bench=fields.get("bench") == "yes")
 
 
-def select(patterns):
-    """All scenarios, or those that the patterns name; a pattern that names none is an error."""
+def select(patterns, bench=False):
+    """All scenarios, or those that measure, or those that the patterns name; a pattern that names none is an error."""
     every = [read(path) for path in sorted(DIRECTORY.iterdir()) if path.is_file()]
     for pattern in patterns:
         if not any(fnmatch.fnmatch(scenario.name, pattern) for scenario in every):
             raise ScenarioError(f"no scenario is named {pattern}; ./vm-test --list names them")
-    return [s for s in every if not patterns or any(fnmatch.fnmatch(s.name, p) for p in patterns)]
+    if not patterns:
+        return [s for s in every if s.bench == bench]
+    return [s for s in every if any(fnmatch.fnmatch(s.name, p) for p in patterns)]

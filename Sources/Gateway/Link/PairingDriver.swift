@@ -53,6 +53,8 @@ struct PairingDriver: Sendable {
 
     private static let removalDeadline = Duration.seconds(10)
     private static let connectAttempts = 3
+    /// Together almost as long as the 30 s after which the kernel ends a pairing that a bluetoothd left behind.
+    private static let busyAttempts = 7
 
     func pair(_ options: PairingOptions, user: any PairingUser) async throws(GatewayError) -> PairingOutcome {
         try await requireAdapter()
@@ -211,14 +213,15 @@ struct PairingDriver: Sendable {
 
     /// Does what needs a connection, and again where that did not come about.
     private func repeatedly<Value: Sendable>(
-        unless isOver: () -> Bool = { false }, _ body: () async throws(BlueZError) -> Value
+        untilAsked prompt: AskedPrompt = AskedPrompt(), _ body: () async throws(BlueZError) -> Value
     ) async throws(BlueZError) -> Value {
         var attempt = 1
         while true {
             do throws(BlueZError) {
                 return try await body()
             } catch {
-                guard error.isTransient, !isOver(), attempt < Self.connectAttempts else { throw error }
+                let limit = error.code == .inProgress ? Self.busyAttempts : Self.connectAttempts
+                guard error.isTransient, prompt.security == nil, attempt < limit else { throw error }
                 attempt += 1
                 try? await context.clock.sleep(for: .seconds(attempt))
             }
@@ -232,7 +235,7 @@ struct PairingDriver: Sendable {
     ) async throws(GatewayError) -> String {
         let asked = AskedPrompt()
         do throws(BlueZError) {
-            try await repeatedly(unless: { asked.security != nil }) { () async throws(BlueZError) in
+            try await repeatedly(untilAsked: asked) { () async throws(BlueZError) in
                 try await context.bluez.pair(device.path) { prompt in
                     if asked.note(prompt) { await user.stage("pairing") }
                     if prompt == .justWorks, !options.allowsJustWorks { return .reject }

@@ -112,7 +112,7 @@ package actor Gateway {
             group.addTask { await self.followBlueZ() }
             group.addTask { await self.endless { await self.links.run() } }
             group.addTask { await self.endless { await self.devices.run() } }
-            group.addTask { await self.endless { await self.standingLogin?.run() } }
+            if let standingLogin { group.addTask { await self.endless { await standingLogin.run() } } }
             group.addTask { await self.runUploads() }
             group.addTask { await self.watchDisk() }
             group.addTask { await self.endless { await self.announceChanges() } }

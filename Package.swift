@@ -105,7 +105,7 @@ let package = Package(
             path: "simulators/torture", exclude: ["CTorture", "faults.c"], swiftSettings: settings),
 
         .target(
-            name: "TestSupport", dependencies: ["EventLoop", "ObjectTransfer", "Recorder"],
+            name: "TestSupport", dependencies: ["DBus", "EventLoop", "ObjectTransfer", "Recorder"],
             path: "Tests/TestSupport", swiftSettings: settings),
         tests("EventLoopTests", ["EventLoop"]),
         tests("DBusTests", ["DBus", "EventLoop"]),

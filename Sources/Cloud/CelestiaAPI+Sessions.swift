@@ -3,13 +3,14 @@ package import HTTP
 
 /// How a file's bytes are sent.
 package struct TransferOptions: Sendable {
-    /// Bytes per second; nil is unlimited.
-    package var rateLimit: Int64?
+    /// The bytes per second that it may be held to meanwhile (`HTTPClient.limitSending`); nil: no limit. The deadline
+    /// allows for it.
+    package var slowestRate: Int64?
     /// See `HTTPRequest.onProgress`.
     package var onProgress: (@Sendable (Int64) -> Void)?
 
-    package init(rateLimit: Int64? = nil, onProgress: (@Sendable (Int64) -> Void)? = nil) {
-        self.rateLimit = rateLimit
+    package init(slowestRate: Int64? = nil, onProgress: (@Sendable (Int64) -> Void)? = nil) {
+        self.slowestRate = slowestRate
         self.onProgress = onProgress
     }
 }
@@ -58,7 +59,7 @@ extension CelestiaAPI {
             MultipartPart(name: "kind", text: asset.kind.rawValue),
             MultipartPart(name: "file", file: slice, fileName: asset.fileName, type: asset.mimeType),
         ])
-        options.apply(to: &request)
+        options.apply(to: &request, bytes: asset.size)
         return try await authorized.run(call(.uploadAsset, request, as: AssetReceipt.self))
     }
 
@@ -106,7 +107,7 @@ extension CelestiaAPI {
             MultipartPart(name: "chunkIndex", text: digits),
             MultipartPart(name: "file", file: slice, fileName: name, type: "application/octet-stream"),
         ])
-        options.apply(to: &request)
+        options.apply(to: &request, bytes: range.length)
         let call = Call<ChunkProgress>(kind: .uploadChunk, request: request) { envelope, _ in
             envelope.data(ChunkProgress.self).flatMap { $0.chunkIndex == Int64(index) ? $0 : nil }
         }
@@ -156,11 +157,14 @@ extension CelestiaAPI {
 }
 
 extension TransferOptions {
-    fileprivate func apply(to request: inout HTTPRequest) {
-        request.sendRateLimit = rateLimit
+    fileprivate func apply(to request: inout HTTPRequest, bytes: Int64) {
+        request.isPaced = true
         request.onProgress = onProgress
-        // The total deadline's floor must not be above what the limit allows.
-        if let rateLimit, rateLimit < 64 << 10 { request.deadlines.total *= 8 }
+        if let slowestRate {
+            // Twice what it takes, because a limit is shared with others and overshoots into pauses.
+            let total = Duration.seconds(60 + max(0, bytes) / max(1, slowestRate) * 2)
+            request.deadlines.total = max(request.deadlines.total, total)
+        }
     }
 }
 

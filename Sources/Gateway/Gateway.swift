@@ -27,7 +27,7 @@ package actor Gateway {
     package nonisolated let uploads: UploadSupervisor
     nonisolated let http: HTTPClient
     private nonisolated let connection: Connection
-    private nonisolated let loops: [EventLoop]
+    nonisolated let loops: [EventLoop]
     private nonisolated let shutdown = Wakeup()
     /// Raised with it, for the wait at the start.
     private nonisolated let haste = Wakeup()
@@ -55,6 +55,9 @@ package actor Gateway {
         links = LinkSupervisor(context: context)
         var settings = UploadConfiguration()
         settings.parallelUploads = configuration.parallelUploads
+        settings.slowestRate = configuration.uploadRates.slowest.map {
+            max(1, $0 / Int64(configuration.parallelUploads))
+        }
         settings.now = context.now
         let clock = context.clock
         settings.sleep = { try await clock.sleep(for: $0) }
@@ -114,6 +117,9 @@ package actor Gateway {
             group.addTask { await self.endless { await self.devices.run() } }
             if let standingLogin { group.addTask { await self.endless { await standingLogin.run() } } }
             group.addTask { await self.runUploads() }
+            group.addTask { await self.endless { await self.paceUploads() } }
+            group.addTask { await self.endless { await self.watchNetwork() } }
+            group.addTask { await self.endless { await self.watchMetered() } }
             group.addTask { await self.watchDisk() }
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask { await self.endless { await self.watchStorage() } }

@@ -19,6 +19,8 @@ final class CurlEngine {
     private var watchdogTimer: LoopTimer?
     private var transfers: [UInt64: Transfer] = [:]
     private var idle: [UnsafeMutableRawPointer] = []
+    /// Bytes per second for all paced transfers together; nil is unlimited.
+    private var sendLimit: Int64?
     private(set) var isClosed = false
 
     init(
@@ -128,7 +130,8 @@ final class CurlEngine {
         }
         let transfer = Transfer(request: request, sink: sink, easy: easy, now: now, completion: completion)
         do throws(HTTPError) {
-            try transfer.prepare(configuration, sink: sink)
+            let limit = request.isPaced ? share(of: pacedTransfers.count + 1) : nil
+            try transfer.prepare(configuration, sink: sink, limit: limit)
         } catch {
             recycle(transfer)
             completion.resume(returning: .failure(error))
@@ -142,6 +145,7 @@ final class CurlEngine {
             return
         }
         transfers[id] = transfer
+        if request.isPaced { share() }
         if transfer.watchdog != nil { armWatchdog() }
     }
 
@@ -155,6 +159,7 @@ final class CurlEngine {
         let result = result(transfer)
         let completion = transfer.completion
         curl_multi_remove_handle(multi, transfer.easy)
+        if transfer.request.isPaced { share() }
         recycle(transfer)
         completion.resume(returning: result)
     }
@@ -168,6 +173,26 @@ final class CurlEngine {
         } else {
             curl_easy_cleanup(easy)
         }
+    }
+
+    // MARK: Pacing
+
+    private var pacedTransfers: [Transfer] { transfers.values.filter(\.request.isPaced) }
+
+    func limitSending(to limit: Int64?) {
+        sendLimit = limit
+        share()
+    }
+
+    /// Divides the limit evenly among those that are under way.
+    private func share() {
+        let transfers = pacedTransfers
+        let limit = share(of: transfers.count)
+        for transfer in transfers { transfer.changeSendLimit(to: limit) }
+    }
+
+    private func share(of count: Int) -> Int64? {
+        sendLimit.map { max(1, $0 / Int64(max(1, count))) }
     }
 
     // MARK: Watchdog

@@ -83,10 +83,12 @@ extension EasyOptions {
             set(CURLOPT_LOW_SPEED_TIME, Int(rule.window.components.seconds))
         }
         if request.freshConnection { set(CURLOPT_FRESH_CONNECT, 1) }
-        if let limit = request.sendRateLimit {
-            set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: max(1, limit))
-            // A buffer above the limit overshoots it at the start.
-            set(CURLOPT_UPLOAD_BUFFERSIZE, Int(min(max(limit, 16 << 10), 256 << 10)))
-        }
+    }
+
+    /// Bytes per second.
+    mutating func setSendLimit(_ limit: Int64) {
+        set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: max(1, limit))
+        // A buffer above the limit overshoots it at the start.
+        set(CURLOPT_UPLOAD_BUFFERSIZE, Int(min(max(limit, 16 << 10), 256 << 10)))
     }
 }

@@ -52,6 +52,12 @@ package actor HTTPClient {
         try await perform(request, sink: sink)
     }
 
+    /// Holds all requests that are `isPaced`, together, to so many bytes per second; nil is unlimited. Requests under way
+    /// follow, unless the limit falls to less than an eighth: then it holds from the next request on.
+    package func limitSending(to bytesPerSecond: Int64?) {
+        engine.limitSending(to: bytesPerSecond)
+    }
+
     /// Ends every request with `cancelled` and frees libcurl's state. Later requests fail at once.
     package func shutDown() {
         engine.close()

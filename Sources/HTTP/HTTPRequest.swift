@@ -33,8 +33,8 @@ package struct HTTPRequest: Sendable, CustomStringConvertible {
     /// Whether libcurl may send it again by itself when a used connection dies before the answer
     /// (Curl_retry_request). Otherwise that is an `emptyReply` with `requestSent`.
     package var isRepeatable = false
-    /// Bytes per second; nil is unlimited.
-    package var sendRateLimit: Int64?
+    /// Whether the client's limit holds for it (`HTTPClient.limitSending`).
+    package var isPaced = false
     /// Called on the client's loop with the body bytes sent so far, multipart framing included, at most ten
     /// times a second and once at the end. Sent is not acknowledged: it must not be recorded as done.
     package var onProgress: (@Sendable (Int64) -> Void)?

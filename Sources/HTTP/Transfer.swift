@@ -22,6 +22,7 @@ final class Transfer {
     private let now: () -> ContinuousClock.Instant
     private var lastProgress: ContinuousClock.Instant
     private var reported: Int64 = 0
+    private var sendLimit: Int64?
 
     init(
         request: HTTPRequest, sink: HTTPSink?, easy: UnsafeMutableRawPointer,
@@ -55,11 +56,16 @@ final class Transfer {
 
     // MARK: Setting up
 
-    func prepare(_ configuration: HTTPConfiguration, sink: HTTPSink?) throws(HTTPError) {
+    /// `limit`: the bytes per second to begin with; nil is unlimited.
+    func prepare(
+        _ configuration: HTTPConfiguration, sink: HTTPSink?, limit: Int64? = nil
+    ) throws(HTTPError) {
         curl_easy_reset(easy)
         var options = EasyOptions(easy: easy)
         options.setCommon(configuration)
         options.setRequest(request)
+        if let limit { options.setSendLimit(limit) }
+        sendLimit = limit
         options.set(CURLOPT_ERRORBUFFER, pointer: errorText)
         try setBody(&options)
         try setHeaders(&options, sink: sink)
@@ -221,6 +227,19 @@ final class Transfer {
         lastProgress = now
         reported = sent
         onProgress(sent)
+    }
+
+    /// A new limit for what is under way; nil is unlimited. libcurl makes up for what was sent too fast within its last
+    /// three seconds: from a limit much higher, or from none, that would be a silence long enough to be taken for a
+    /// stall, so that such a change is left to the next request.
+    func changeSendLimit(to limit: Int64?) {
+        guard limit != sendLimit else { return }
+        if let limit {
+            guard let sendLimit, limit >= sendLimit / 8 else { return }
+        }
+        sendLimit = limit
+        // 0 is none.
+        _ = celestiad_curl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(limit ?? 0))
     }
 
     // MARK: Ending

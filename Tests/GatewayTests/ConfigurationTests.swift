@@ -70,6 +70,9 @@ import Testing
         ("[Bluetooth]\nAdapter=a:b:c:d:e:f", ":2", "00:1A:7D:DA:71:13"),
         ("[Recorder]\nSyncInterval=0", ":2", "from 1s to 30d"),
         ("[Queue]\nReservedMiB=-1", ":2", "from 0 to 1073741824"),
+        ("[Upload]\nRateLimit=1K", ":2", "from 16K"),
+        ("[Upload]\nRateLimit=25:00,1M", ":2", "08:00,256K"),
+        ("[Upload]\nMetered=perhaps", ":2", "hold or ignore"),
         ("[Upload]\nParallel=1\n[Upload]\nParallel=1", ":4", "Remove one of the two lines"),
     ])
     func whatIsNotUnderstoodIsNamedWithItsPlaceAndWhatIsAllowed(text: String, place: String, allowed: String)

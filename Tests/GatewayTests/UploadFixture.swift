@@ -38,7 +38,8 @@ final class UploadFixture {
     init(
         _ options: [String] = [], _ configuration: UploadConfiguration = UploadFixture.quick,
         earlier: UploadFixture? = nil, logIn: Bool = true, throughProxy: Bool = false,
-        http: HTTPConfiguration = HTTPConfiguration()
+        http: HTTPConfiguration = HTTPConfiguration(),
+        random: any RandomNumberGenerator & Sendable = SeededGenerator(seed: 7)
     ) async throws {
         Self.setUp
         self.configuration = configuration
@@ -55,18 +56,18 @@ final class UploadFixture {
         settings.reservedPercent = 0
         queue = CaptureQueue(settings, executor: try EventLoop.start(name: "queue"))
         _ = try await queue.open()
-        supervisor = Self.supervisor(queue, api, board, lines, configuration)
+        supervisor = Self.supervisor(queue, api, board, lines, configuration, random)
         if logIn, earlier == nil { try await api.logIn(identifier: "ada", password: Secret("countess")) }
     }
 
     private static func supervisor(
         _ queue: CaptureQueue, _ api: CelestiaAPI, _ board: Board, _ lines: Lines,
-        _ configuration: UploadConfiguration
+        _ configuration: UploadConfiguration, _ random: any RandomNumberGenerator & Sendable
     ) -> UploadSupervisor {
         UploadSupervisor(
             queue: queue, api: api, board: board,
             log: Log(level: .debug) { lines.append("\($0.name): \($1)") },
-            configuration: configuration, random: SeededGenerator(seed: 7))
+            configuration: configuration, random: random)
     }
 
     // MARK: Life

@@ -85,14 +85,6 @@ import Testing
         }
     }
 
-    @Test func theSendRateIsLimitedWithoutBreakingTheRequest() async throws {
-        let server = try MisbehavingServer()
-        let file = try server.file(Self.pattern(200 << 10))
-        var request = try upload(server, FileSlice(file: file, offset: 0, length: 200 << 10))
-        request.sendRateLimit = 4 << 20
-        #expect(try await server.echo(request).length > 200 << 10)
-    }
-
     // MARK: Downloads
 
     private func content(_ file: SharedFile) -> [UInt8] {

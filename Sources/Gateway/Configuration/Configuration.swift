@@ -30,6 +30,10 @@ package struct Configuration: Sendable, Equatable {
     package var keepAfterUpload = Duration.zero
     /// Assets uploaded at the same time.
     package var parallelUploads = 2
+    /// How fast uploads may be, all together.
+    package var uploadRates = RateTimetable.unlimited
+    /// Whether uploads wait while the network is metered.
+    package var holdsWhenMetered = true
     /// The folder whose files are taken into the queue; nil for none.
     package var watchedFolder: String?
     /// How long a file there must not have changed before it is taken.

@@ -214,5 +214,27 @@ package struct ConfigurationKey: Sendable {
                 configuration.parallelUploads = number
                 return true
             }),
+        ConfigurationKey(
+            section: "Upload", name: "RateLimit", variable: "CELESTIAD_UPLOAD_RATE_LIMIT",
+            allowed:
+                "off, a rate from 16K to 1024G such as 512K, or a timetable such as 08:00,256K 18:00,2M Sat-00:00,off",
+            documentation:
+                "How many bytes per second all uploads together may send; each time holds until the next.",
+            standard: "off",
+            assign: { configuration, value in
+                guard let rates = RateTimetable(value) else { return false }
+                configuration.uploadRates = rates
+                return true
+            }),
+        ConfigurationKey(
+            section: "Upload", name: "Metered", variable: "CELESTIAD_UPLOAD_METERED",
+            allowed: "hold or ignore",
+            documentation:
+                "Whether uploads wait while NetworkManager says, or guesses, that the network is metered.",
+            standard: "hold",
+            assign: { configuration, value in
+                configuration.holdsWhenMetered = value == "hold"
+                return value == "hold" || value == "ignore"
+            }),
     ]
 }

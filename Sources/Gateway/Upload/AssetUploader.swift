@@ -57,7 +57,8 @@ struct AssetUploader: Sendable {
         var step = machine.handle(try await beginning())
         while true {
             if case .end(let kind) = step {
-                return UploadEnd(kind, last?.text(for: kind) ?? "", asset: asset.id)
+                return UploadEnd(
+                    kind, last?.text(for: kind) ?? "", asset: asset.id, isCutOff: last?.isCutOff ?? false)
             }
             guard await !context.mustPutDown(session.id) else { return UploadEnd(.stopped, asset: asset.id) }
             let input = try await perform(step, source, digest, &upload)
@@ -238,7 +239,7 @@ struct AssetUploader: Sendable {
     private func options(from done: Int64, length: Int64) -> TransferOptions {
         let board = context.board
         let id = asset.id.text
-        return TransferOptions(rateLimit: context.configuration.rateLimit) { sent in
+        return TransferOptions(slowestRate: context.configuration.slowestRate) { sent in
             board.progress(.hubToCloud, asset: id, bytes: done + min(max(0, sent), length))
         }
     }

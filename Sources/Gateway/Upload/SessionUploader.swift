@@ -32,7 +32,9 @@ struct SessionUploader: Sendable {
             var failure: UploadFailure?
             switch step {
             case .end(let kind):
-                return UploadEnd(kind, last?.text(for: kind) ?? sent.message, asset: sent.asset)
+                return UploadEnd(
+                    kind, last?.text(for: kind) ?? sent.message, asset: sent.asset,
+                    isCutOff: last?.isCutOff ?? sent.isCutOff)
             case .confirm:
                 try await queue.markImported(id)
                 return UploadEnd(.done)

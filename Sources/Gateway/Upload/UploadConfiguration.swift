@@ -5,8 +5,9 @@ package import FoundationEssentials
 package struct UploadConfiguration: Sendable {
     /// Files on their way at the same time, over all sessions.
     package var parallelUploads = 2
-    /// Bytes per second for each file; nil is unlimited.
-    package var rateLimit: Int64?
+    /// The bytes per second that each file may at times be held to, by whoever limits them; nil: no limit. Deadlines
+    /// allow for it.
+    package var slowestRate: Int64?
     /// When to try again what failed.
     package var retry = RetryPolicy()
     /// The bounds of one file's detours.

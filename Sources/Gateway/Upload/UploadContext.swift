@@ -11,6 +11,7 @@ final class UploadContext: Sendable {
     let configuration: UploadConfiguration
     let slots: UploadSlots
     private let stopping = Atomic(false)
+    private let metered = Atomic(false)
     private let successCount = Atomic(0)
     private let ledger = Locked(QuotaLedger())
     private let learnedChunkSize: Locked<Int64>
@@ -28,6 +29,14 @@ final class UploadContext: Sendable {
     var isStopping: Bool { stopping.load(ordering: .relaxed) }
 
     func beginStopping() { stopping.store(true, ordering: .relaxed) }
+
+    /// Whether files wait for a network that costs nothing.
+    var isMetered: Bool { metered.load(ordering: .relaxed) }
+
+    /// Returns whether that is new.
+    func setMetered(_ isMetered: Bool) -> Bool {
+        metered.exchange(isMetered, ordering: .relaxed) != isMetered
+    }
 
     /// Successful calls so far.
     var successes: Int { successCount.load(ordering: .relaxed) }
@@ -60,9 +69,10 @@ final class UploadContext: Sendable {
         }
     }
 
-    /// Whether the attempt on this session must end at the next step: a stop, or somebody took it away.
+    /// Whether the attempt on this session must end at the next step: a stop, a metered network, or somebody took it
+    /// away.
     func mustPutDown(_ session: SessionID) async -> Bool {
-        guard !isStopping, !Task.isCancelled else { return true }
+        guard !isStopping, !isMetered, !Task.isCancelled else { return true }
         return await !queue.isInHand(session)
     }
 }

@@ -51,7 +51,7 @@ extension UploadSupervisor {
 
     private func nextSessions() async throws(QueueError) -> [Work] {
         let free = configuration.parallelUploads - running.count
-        guard free > 0 else { return [] }
+        guard free > 0, !context.isMetered else { return [] }
         let next = try await queue.nextUploads(host: host, limit: configuration.parallelUploads * 2)
             .filter { running[$0.id] == nil }.prefix(free)
         for session in next { running[session.id] = session.sequence }
@@ -65,7 +65,9 @@ extension UploadSupervisor {
         if gate.isOpen {
             times += [quotaProbes.next, nextCheckpoint].compactMap { $0 }.filter { $0 > now }
             let isBusy = running.count >= configuration.parallelUploads
-            if !isBusy, pausedUntil == nil, let next = try? await queue.nextUploadTime(host: host) {
+            if !isBusy, !context.isMetered, pausedUntil == nil,
+                let next = try? await queue.nextUploadTime(host: host)
+            {
                 let seconds = next.timeIntervalSince(configuration.now())
                 times.append(now.advanced(by: .seconds(min(max(seconds, 0.01), 3600))))
             }

@@ -44,6 +44,7 @@ extension UploadSupervisor {
         }
         switch end.kind {
         case .done:
+            cutOff.remove(id)
             gate.succeeded()
             log.info("session \(id): all of it is in the cloud, verified")
         case .stopped: try await queue.suspendUpload(id)
@@ -71,6 +72,7 @@ extension UploadSupervisor {
     private func retry(_ session: SessionRecord, _ end: UploadEnd, _ after: Duration?)
         async throws(QueueError)
     {
+        if end.isCutOff { cutOff.insert(session.id) } else { cutOff.remove(session.id) }
         // What was acknowledged meanwhile began the count anew.
         let failures = try await queue.uploadJob(session.id).session.retryCount + 1
         let delay = configuration.retry.delay(failures: failures, retryAfter: after, using: &random)
@@ -116,6 +118,7 @@ extension UploadSupervisor {
             result = await context.call { () async throws(CloudError) in try await api.health() }
         }
         isProbing = false
+        defer { mustProbeAgain = false }
         switch result {
         case .success: await open()
         case .failure(let failure):
@@ -124,6 +127,7 @@ extension UploadSupervisor {
             } else {
                 await shut(reason, failure.message)
             }
+            if mustProbeAgain { gate.hurry(at: configuration.monotonic()) }
         }
     }
 
@@ -183,6 +187,7 @@ extension UploadSupervisor {
         case .success(let checkpoint):
             checkpoints.progressed()
             nextCheckpoint = nil
+            isCheckpointCutOff = false
             let time = checkpoint?.syncedAt ?? api.clock.now
             do throws(QueueError) {
                 try await queue.checkpointDone(host: host, ticket: ticket, syncedAt: time?.description ?? "")
@@ -191,6 +196,7 @@ extension UploadSupervisor {
                 await note(error)
             }
         case .failure(let failure):
+            isCheckpointCutOff = failure.isCutOff
             let delay = checkpoints.failed(configuration.retry, retryAfter: nil, using: &random)
             nextCheckpoint = configuration.monotonic().advanced(by: delay)
             if case .shut(let reason) = UploadEnd.Kind(failure) { await shut(reason, failure.message) }

@@ -46,6 +46,11 @@ package actor UploadSupervisor {
     var isProbing = false
     var isAskingQuota = false
     var isTriggering = false
+    /// Asked for while a probe was on its way, which may end as if nothing had changed.
+    var mustProbeAgain = false
+    /// Sessions whose last attempt broke off below HTTP.
+    var cutOff: Set<SessionID> = []
+    var isCheckpointCutOff = false
     var quota: StorageQuota?
     var quotaAskedAt: Date?
     var quotaProbes = ProbeSchedule()
@@ -153,6 +158,48 @@ package actor UploadSupervisor {
         wake.raise()
     }
 
+    /// The network may be back: what it kept from happening is tried now. Whatever the server asked for, stays as it is.
+    package func networkReturned() async {
+        if let reason = gate.reason, reason.mayBeTheNetwork {
+            gate.hurry(at: configuration.monotonic())
+            mustProbeAgain = isProbing
+        }
+        if isCheckpointCutOff { nextCheckpoint = nil }
+        let sessions = cutOff
+        cutOff = []
+        do throws(QueueError) {
+            for id in sessions {
+                guard let summary = try await queue.session(id)?.summary, summary.holds.isEmpty,
+                    summary.session.state == .failedRetryable
+                else { continue }
+                _ = try await queue.retry(id)
+            }
+        } catch {
+            log.warning("uploads: the schedule could not be cleared: \(error)")
+        }
+        wake.raise()
+    }
+
+    /// Files wait while the network is metered; what is on its way stops after the request under way.
+    package func networkIsMetered(_ isMetered: Bool) async {
+        guard context.setMetered(isMetered) else { return }
+        do throws(QueueError) {
+            if isMetered {
+                let detail =
+                    "NetworkManager takes this network for a metered one; [Upload] Metered=ignore uploads all the same"
+                try await queue.holdQueue(.metered, host: host, detail: detail)
+                log.notice("uploads wait (metered): \(detail)")
+            } else {
+                try await queue.releaseQueueHold(.metered, host: host)
+                log.notice("uploads go on: the network is not metered any more")
+            }
+        } catch {
+            await note(error)
+        }
+        context.board.announce(.sessions)
+        wake.raise()
+    }
+
     package func status() -> UploadStatus {
         var status = UploadStatus(active: running.sorted { $0.value < $1.value }.map(\.key), quota: quota)
         status.quotaAskedAt = quotaAskedAt
@@ -172,7 +219,7 @@ package actor UploadSupervisor {
 
     /// Holds of the last run are found out anew; sessions for other hosts are told why they wait.
     private func prepare() async throws(QueueError) {
-        for reason in [QueueHoldReason.auth, .clock, .paused] {
+        for reason in [QueueHoldReason.auth, .clock, .paused] + (context.isMetered ? [] : [.metered]) {
             try await queue.releaseQueueHold(reason, host: host)
         }
         for other in try await queue.openHosts() where other != host {

@@ -29,6 +29,14 @@ package struct HostGate: Sendable, Equatable {
             }
         }
 
+        /// Whether another network, or one at all, may end it: a portal answers in the cloud's place, too.
+        package var mayBeTheNetwork: Bool {
+            switch self {
+            case .authRequired: false
+            case .clockUnsynced, .hostNotCelestia, .redirected, .tlsUntrusted, .unreachable: true
+            }
+        }
+
         /// The probe that shows it to be over needs a login.
         package var isProbedWithToken: Bool { self == .authRequired }
     }

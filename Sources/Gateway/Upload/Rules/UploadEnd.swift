@@ -26,16 +26,19 @@ package struct UploadEnd: Sendable, Equatable {
     package let message: String
     /// The file that it happened to.
     package let asset: AssetID?
+    /// Whether the last call broke off below HTTP.
+    package let isCutOff: Bool
 
-    package init(_ kind: Kind, _ message: String = "", asset: AssetID? = nil) {
+    package init(_ kind: Kind, _ message: String = "", asset: AssetID? = nil, isCutOff: Bool = false) {
         self.kind = kind
         self.message = message
         self.asset = asset
+        self.isCutOff = isCutOff
     }
 
     package init(_ failure: UploadFailure, asset: AssetID? = nil) {
         let kind = Kind(failure)
-        self.init(kind, failure.text(for: kind), asset: asset)
+        self.init(kind, failure.text(for: kind), asset: asset, isCutOff: failure.isCutOff)
     }
 
     /// What an error of the queue means for the attempt.

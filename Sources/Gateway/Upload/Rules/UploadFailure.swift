@@ -6,6 +6,8 @@ package struct UploadFailure: Sendable, Equatable {
     package let outcome: Outcome
     /// Whether not even a connection came about: then it is the host that is away, not this session's fault.
     package let isUnreachable: Bool
+    /// Whether it broke off below HTTP: the network's fault, more often than not.
+    package let isCutOff: Bool
     /// The HTTP status, when there was one.
     package let status: Int?
     /// For the user: what happened.
@@ -14,11 +16,13 @@ package struct UploadFailure: Sendable, Equatable {
     package let hint: String?
 
     package init(
-        _ outcome: Outcome, isUnreachable: Bool = false, status: Int? = nil, message: String = "",
+        _ outcome: Outcome, isUnreachable: Bool = false, isCutOff: Bool = false, status: Int? = nil,
+        message: String = "",
         hint: String? = nil
     ) {
         self.outcome = outcome
         self.isUnreachable = isUnreachable
+        self.isCutOff = isCutOff
         self.status = status
         self.message = message
         self.hint = hint
@@ -31,7 +35,8 @@ package struct UploadFailure: Sendable, Equatable {
             default: false
             }
         self.init(
-            error.outcome, isUnreachable: isUnreachable, status: error.status,
+            error.outcome, isUnreachable: isUnreachable, isCutOff: error.code == .transport,
+            status: error.status,
             message: error.description, hint: error.hint)
     }
 

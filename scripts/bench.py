@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.request
 
+from bench_uploads import bench_large, bench_network, bench_small
 from lab import Lab
 
 MIB = 1 << 20
@@ -201,7 +202,9 @@ def bench_start(binaries):
     print(f"daemon start to ready with bluetoothd, s:    {median(seconds)}")
 
 
-BENCHES = {"start": bench_start, "pull": bench_pull, "memory": bench_memory, "upload": bench_upload}
+BENCHES = {
+    "start": bench_start, "pull": bench_pull, "memory": bench_memory, "upload": bench_upload, "small": bench_small,
+    "network": bench_network, "large": bench_large}
 
 if __name__ == "__main__":
     chosen = sys.argv[2:] or list(BENCHES)

@@ -46,6 +46,21 @@ extension CaptureQueue {
         return assets + manifests
     }
 
+    /// How many those are, without reading them.
+    package func deletableCount(
+        recorder serial: String, storageGeneration: UInt32, policy: RecorderDeletePolicy, limit: Int = 256
+    ) throws(QueueError) -> Int {
+        guard policy != .never else { return 0 }
+        var count: Int64 = 0
+        for query in [RecorderQueries.deletableAssets, RecorderQueries.deletableManifests] {
+            count +=
+                try database.number(
+                    "SELECT count(*) FROM (\(query))", serial, storageGeneration, policy == .afterUpload,
+                    limit) ?? 0
+        }
+        return Int(clamping: count)
+    }
+
     /// One object of this recorder and generation, if the policy allows to delete it.
     package func deletableObject(
         _ objectID: String, recorder serial: String, storageGeneration: UInt32, policy: RecorderDeletePolicy

@@ -298,6 +298,9 @@ import Testing
         func deletable(_ policy: RecorderDeletePolicy) async throws -> [DeletableObject.Subject] {
             let objects = try await queue.deletableObjects(
                 recorder: Sample.serial, storageGeneration: Sample.generation, policy: policy)
+            let count = try await queue.deletableCount(
+                recorder: Sample.serial, storageGeneration: Sample.generation, policy: policy)
+            #expect(count == objects.count)
             // Asked for one by one, they are the same.
             let known = try await queue.knownObjects(
                 recorder: Sample.serial, storageGeneration: Sample.generation)

@@ -88,7 +88,7 @@ actor LinkSupervisor {
         for await _ in await context.queue.changes() {
             guard context.configuration.deletePolicy == .afterUpload else { continue }
             for serial in entries.keys {
-                let count = await deletableObjects(of: serial)
+                let count = await deletableCount(of: serial)
                 // Only growth: an object that the recorder refuses to delete must not keep the link busy.
                 if count > deletable[serial, default: 0] { want(serial) }
                 deletable[serial] = count
@@ -96,12 +96,12 @@ actor LinkSupervisor {
         }
     }
 
-    private func deletableObjects(of serial: String) async -> Int {
+    private func deletableCount(of serial: String) async -> Int {
         guard let recorder = try? await context.queue.recorder(serial),
             let generation = recorder.storageGeneration,
-            let objects = try? await context.queue.deletableObjects(
+            let count = try? await context.queue.deletableCount(
                 recorder: serial, storageGeneration: generation, policy: .afterUpload)
         else { return 0 }
-        return objects.count
+        return count
     }
 }

@@ -21,7 +21,7 @@ import time
 SERVER = "/tmp/bt-server-le"
 COMMAND, DATA, EVENT, VENDOR = 1, 2, 4, 0xFF
 DISCONNECTED, COMPLETED, META, COMMAND_COMPLETE = 0x05, 0x13, 0x3E, 0x0E
-CONNECTED = (0x01, 0x0A)
+CONNECTED, KEY_REQUESTED = (0x01, 0x0A), 0x05
 READ_ADDRESS, DISCONNECT = 0x1009, 0x0406
 POWER_OFF = 0x15
 FIRST_LINK = 42
@@ -87,6 +87,9 @@ class Controller:
             link = next(number for number in itertools.count(FIRST_LINK) if number not in self.links)
             self.links[link] = values[6:12]
             return packet[:5] + struct.pack("<H", link) + packet[7:]
+        if event == META and values[0] == KEY_REQUESTED and len(self.links) == 1:
+            # It says the number of the other end here, too.
+            return packet[:4] + struct.pack("<H", *self.links) + packet[6:]
         if event == DISCONNECTED and values[0] == 0:
             self.links.pop(struct.unpack("<H", values[1:3])[0], None)
         elif event == COMMAND_COMPLETE and struct.unpack("<H", values[1:3])[0] == READ_ADDRESS:

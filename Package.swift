@@ -101,8 +101,9 @@ let package = Package(
         .systemLibrary(
             name: "CTorture", path: "simulators/torture/CTorture", providers: [.apt(["libc6-dev"])]),
         .executableTarget(
-            name: "celestia-torture", dependencies: ["CaptureQueue", "EventLoop", "CTorture"],
-            path: "simulators/torture", exclude: ["CTorture", "faults.c"], swiftSettings: settings),
+            name: "celestia-torture",
+            dependencies: ["CaptureQueue", "Cloud", "EventLoop", "Gateway", "HTTP", "CTorture"],
+            path: "simulators/torture", exclude: ["CTorture"], swiftSettings: settings),
 
         .target(
             name: "TestSupport", dependencies: ["DBus", "EventLoop", "ObjectTransfer", "Recorder"],

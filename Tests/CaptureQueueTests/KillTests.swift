@@ -13,7 +13,8 @@ extension CaptureQueue {
     }
 }
 
-/// The whole way of one capture, killed after each durable step: what is found again must be whole.
+/// The whole way of one capture in a process of its own, which is killed after each durable step: what the next process
+/// finds must be whole. `./torture-queue` kills between and within the steps as well.
 @Suite struct KillTests {
     typealias Step = @Sendable (QueueFixture, SessionID, AssetID) async throws -> Void
 
@@ -53,17 +54,52 @@ extension CaptureQueue {
         { fixture, session, _ in try await fixture.queue.markImported(session) },
     ]
 
-    @Test func everyStepSurvivesAKill() async throws {
-        let fixture = try await QueueFixture()
-        let capture = try await fixture.register()
-        let (session, asset) = (capture.sessionID, capture.added[0])
-        for (index, step) in Self.steps.enumerated() {
-            try await step(fixture, session, asset)
-            let before = try #require(try await fixture.queue.session(session))
-            let after = try await QueueFixture(try fixture.snapshot())
-            try await check(after, before, step: index)
+    @Test(arguments: steps.indices)
+    func everyStepSurvivesAKill(_ last: Int) async throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, last = last as Int] in
+            _ = try await Self.live(through: last, in: TemporaryDirectory(existing: path))
+            kill(getpid(), SIGKILL)
         }
-        #expect(try await fixture.state(of: session) == .imported)
+        // What it must have left: what a life that goes on has after the same steps.
+        let (twin, session) = try await Self.live(through: last, in: TemporaryDirectory())
+        let before = try #require(try await twin.queue.session(session))
+        try await check(try await QueueFixture(directory), before, step: last)
+        #expect(last < Self.steps.count - 1 || before.summary.session.state == .imported)
+    }
+
+    /// F-3: everything that was registered, the provenance with it, is there in the next process.
+    @Test func everyFieldSurvivesAKill() async throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            try await QueueFixture(TemporaryDirectory(existing: path)).register(sizes: [10, 20])
+            kill(getpid(), SIGKILL)
+        }
+        let twin = try await QueueFixture()
+        let session = try await twin.register(sizes: [10, 20]).sessionID
+        let after = try await QueueFixture(directory)
+        #expect(!after.report.wasClean)
+        let found = try #require(try await after.queue.session(session))
+        #expect(try await twin.queue.session(session) == found)
+        let record = found.summary.session
+        #expect(record.targetHost == QueueFixture.host)
+        #expect(record.provenance.image == ["equipment": "CR1"])
+        #expect(record.startedAt.text == "2026-11-30T07:00:00+01:00")
+        #expect(found.provenanceChain == [["step": "captured on CR1"]])
+        #expect(found.events.first?.assetID == found.assets.first?.id)
+    }
+
+    /// Registers one capture and takes the steps up to `last`.
+    private static func live(
+        through last: Int, in directory: TemporaryDirectory
+    ) async throws -> (QueueFixture, SessionID) {
+        let fixture = try await QueueFixture(directory)
+        let capture = try await fixture.register()
+        let (session, asset) = (capture.sessionID, try #require(capture.added.first))
+        for step in steps[...last] { try await step(fixture, session, asset) }
+        return (fixture, session)
     }
 
     private func check(_ after: QueueFixture, _ before: SessionDetail, step: Int) async throws {
@@ -71,6 +107,10 @@ extension CaptureQueue {
         let found = try #require(try await after.queue.session(id), "step \(step)")
         let new = found.summary.session
         #expect(after.report.lostAssets.isEmpty && after.report.foreign.isEmpty, "step \(step)")
+        #expect(!after.report.wasClean && new.sequence == old.sequence, "step \(step)")
+        #expect(
+            new.provenance == old.provenance && found.provenanceChain == before.provenanceChain,
+            "step \(step)")
         #expect(new.clientID == old.clientID && new.idempotencyScope == old.idempotencyScope, "step \(step)")
         #expect(new.targetHost == old.targetHost && new.uploadBeganAt == old.uploadBeganAt, "step \(step)")
         #expect(found.assets == before.assets && found.receipts == before.receipts, "step \(step)")

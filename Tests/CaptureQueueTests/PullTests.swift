@@ -18,19 +18,6 @@ import Testing
         #expect(page.sessions.first?.session.clientID == Sample.captureID)
     }
 
-    @Test func everyFieldSurvivesAKill() async throws {
-        let fixture = try await QueueFixture()
-        let session = try await fixture.register(sizes: [10, 20]).sessionID
-        let before = try await fixture.queue.session(session)
-        let after = try await QueueFixture(try fixture.snapshot())
-        #expect(!after.report.wasClean)
-        #expect(try await after.queue.session(session) == before)
-        #expect(before?.summary.session.provenance.image == ["equipment": "CR1"])
-        #expect(before?.summary.session.startedAt.text == "2026-11-30T07:00:00+01:00")
-        #expect(before?.provenanceChain == [["step": "captured on CR1"]])
-        #expect(before?.events.first?.assetID == before?.assets.first?.id)
-    }
-
     @Test func aLaterManifestMayAddFilesToADraftOnly() async throws {
         let fixture = try await QueueFixture()
         try await fixture.register(sizes: [10])

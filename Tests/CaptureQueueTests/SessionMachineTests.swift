@@ -79,10 +79,11 @@ import Testing
             ])
     }
 
-    @Test func onlyTheUserCancels() {
-        for state in SessionState.allCases where state != .cancelled {
-            let ways = SessionInput.allCases.filter { Self.table[state]?[$0] == .cancelled }
-            #expect(ways.allSatisfy { $0 == .cancelRequested })
-        }
+    /// F-20, of the machine itself: whatever else happens in whatever state, nothing but the user's word cancels.
+    @Test(arguments: SessionState.allCases, SessionInput.allCases)
+    func onlyTheUserCancels(_ state: SessionState, _ input: SessionInput) {
+        var machine = SessionMachine(state)
+        guard state != .cancelled, (try? machine.handle(input)) != nil else { return }
+        #expect((machine.state == .cancelled) == (input == .cancelRequested))
     }
 }

@@ -89,10 +89,12 @@ import Testing
         let after = try await QueueFixture(try fixture.snapshot())
         #expect(after.report.ambiguous == 1)
         let attention = try await after.queue.sessions(.attention)
-        #expect(attention.sessions.map(\.session.id) == [session] && attention.sessions[0].isAmbiguous)
+        let surfaced = try #require(attention.sessions.first)
+        #expect(attention.sessions.count == 1 && surfaced.session.id == session && surfaced.isAmbiguous)
         let job = try await after.queue.beginUpload(session)
-        #expect(job.unsettled.map(\.operation) == [.upsert])
-        #expect(job.unsettled[0].idempotencyKey == intent.idempotencyKey)
+        let open = try #require(job.unsettled.first)
+        #expect(job.unsettled.count == 1 && open.operation == .upsert)
+        #expect(open.idempotencyKey == intent.idempotencyKey)
         #expect(
             await code {
                 _ = try await after.queue.beginIntent(.upsert, session: session, payloadDigest: "p")

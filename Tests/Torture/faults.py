@@ -4,14 +4,16 @@ import subprocess
 from pathlib import Path
 
 SLOT = struct.Struct("=32sQQ")
-SLOTS = 64
+SLOTS = 128
+TEXT = 1024
 
 # Where a crash can come between two steps of the order of durability, and in requests.
 POINTS = [
-    "write/part", "fdatasync/part", "fsync/part", "ftruncate/part", "rename/stored", "fsync/directory", "write/sidecar",
-    "fsync/sidecar", "rename/sidecar", "write/session", "fsync/session", "rename/session", "mkdir/other", "write/wal",
-    "fsync/wal", "fdatasync/wal", "write/db", "fsync/db", "fdatasync/db", "unlink/wal", "write/credentials",
-    "fsync/credentials", "rename/credentials", "unlink/stored", "unlink/sidecar", "send/http", "recv/http",
+    "create/part", "write/part", "fdatasync/part", "fsync/part", "ftruncate/part", "rename/stored", "fsync/directory",
+    "create/sidecar", "write/sidecar", "fsync/sidecar", "rename/sidecar", "write/session", "fsync/session", "rename/session",
+    "mkdir/stored", "write/wal", "fsync/wal", "fdatasync/wal", "write/db", "fsync/db", "fdatasync/db", "unlink/wal",
+    "create/credentials", "write/credentials", "fsync/credentials", "rename/credentials", "unlink/stored", "unlink/sidecar",
+    "fallocate/other", "send/http", "recv/http",
 ]
 
 
@@ -28,14 +30,14 @@ class Faults:
     """One process's counts, and the fault that it is to meet."""
 
     def __init__(self, library, folder, root):
-        self.counts_file = Path(folder) / "counts"
+        self.report = Path(folder) / "report"
         self.library, self.root = library, root
 
     def environment(self, fault=None):
         """For the next process; `fault` is a point, how often it is passed before, and an action."""
-        self.counts_file.write_bytes(bytes(SLOT.size * SLOTS))
+        self.report.write_bytes(bytes(SLOT.size * SLOTS + 2 * TEXT))
         environment = {
-            "LD_PRELOAD": str(self.library), "TORTURE_ROOT": str(self.root), "TORTURE_COUNTS": str(self.counts_file)}
+            "LD_PRELOAD": str(self.library), "TORTURE_ROOT": str(self.root), "TORTURE_REPORT": str(self.report)}
         if fault:
             environment["TORTURE_FAULT"] = "{} {} {}".format(*fault)
         return environment
@@ -48,7 +50,19 @@ class Faults:
         """Whether the fault was met."""
         return any(struck for _, _, struck in self._slots())
 
+    def disorder(self):
+        """What came in the wrong order."""
+        return self._text(0)
+
+    def peers(self):
+        """The addresses and ports that were connected to."""
+        return self._text(1)
+
+    def _text(self, number):
+        start = SLOT.size * SLOTS + number * TEXT
+        return self.report.read_bytes()[start:start + TEXT].rstrip(b"\0").decode(errors="replace").splitlines()
+
     def _slots(self):
-        for name, passed, struck in SLOT.iter_unpack(self.counts_file.read_bytes()):
+        for name, passed, struck in SLOT.iter_unpack(self.report.read_bytes()[:SLOT.size * SLOTS]):
             if name := name.rstrip(b"\0").decode():
                 yield name, passed, struck

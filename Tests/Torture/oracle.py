@@ -2,6 +2,7 @@
 
 The queue is judged from its files alone, without celestiad; the cloud by what the simulator really holds.
 """
+import base64
 import hashlib
 import json
 import shutil
@@ -95,6 +96,38 @@ class Oracle:
         if key not in self.digests:
             self.digests[key] = hashlib.sha256(file.read_bytes()).hexdigest()
         return self.digests[key]
+
+    # The login, while no daemon runs.
+
+    def check_tokens(self, tokens):
+        """`tokens`: what the simulator says of the user's. The newest that was ever used is on the disk; one whose answer
+        was lost is not, and then the file says that a refresh was under way."""
+        here, is_explained = self._credentials()
+        expect(here is not None, "the credentials are gone, or cannot be read")
+        expect(here <= tokens["generation"], f"token {here} is on the disk and was never given")
+        expect(
+            here >= tokens["usedGeneration"],
+            f"token {tokens['usedGeneration']} was used, and on the disk is {here}: the newest refresh token is lost")
+        expect(
+            here == tokens["generation"] or is_explained,
+            f"token {tokens['generation']} was given, on the disk is {here}, and nothing there says that its answer was lost")
+
+    def check_expired(self, tokens):
+        """celestiad says that its login is dead: only because the answer to a refresh was lost."""
+        here, is_explained = self._credentials()
+        expect(
+            here is not None and here < tokens["generation"] and is_explained,
+            f"the login is called expired, with token {here} on the disk and {tokens['generation']} the newest")
+
+    def _credentials(self):
+        """The number of the token on the disk, as the server gave it, and whether a refresh was under way."""
+        try:
+            stored = json.loads((self.state / "credentials").read_text())
+            payload = stored["token"].split(".")[1]
+            claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+            return claims["gen"], stored["refreshInflight"]
+        except (OSError, ValueError, KeyError, IndexError):
+            return None, False
 
     # The cloud, once everything is there.
 

@@ -20,6 +20,8 @@ class Rig:
     def __init__(self, lab, state, seed):
         self.lab, self.random = lab, random.Random(seed)
         self.files, self.captures = {}, Path(lab.path) / "captures"
+        # Called when the daemon says that its login is dead; how often that was so.
+        self.on_expired, self.logins = lambda: None, 0
         lab.environment |= {
             "CELESTIAD_STATE_DIRECTORY": str(state), "CELESTIAD_QUEUE_RESERVED_MIB": "0",
             "CELESTIAD_QUEUE_RESERVED_PERCENT": "0"}
@@ -63,6 +65,10 @@ class Rig:
         request = urllib.request.Request(f"{self.lab.sim}/{what}", data=json.dumps(body or {}).encode(), method="POST")
         urllib.request.urlopen(request).close()
 
+    def tokens(self):
+        """What the cloud has given to the only user."""
+        return self.lab.simulated("state")["users"][0]["tokens"]
+
     # The daemon.
 
     def start(self, environment):
@@ -91,6 +97,8 @@ class Rig:
             if command.returncode == 0:
                 return False
             if self.account() == "expired":
+                self.on_expired()
+                self.logins += 1
                 self.lab.login()
         status = subprocess.run(
             [f"{self.lab.binaries}/celestiad", "status"], env=self.lab.environment, capture_output=True, text=True)

@@ -11,17 +11,33 @@ struct Plan: Sendable {
     /// Files at least as large go up in chunks of this size.
     static let chunk = 16_384
 
-    /// What is done with a capture besides pulling and uploading it.
+    /// What is done with a capture besides taking and uploading it.
     enum Fate: Sendable {
-        case upload, imported, cancelled, purged, migrated
+        case upload, cancelled, purged, migrated
+        /// A file from elsewhere than the recorder.
+        case imported
+        /// The same, and the disk lets it rot before it is sent.
+        case rotting
+        /// The cloud tells another SHA-256 than that of what it got.
+        case falsified
+
+        /// Whether the user ends the session, or the one that it became.
+        var isEndedByUser: Bool {
+            switch self {
+            case .cancelled, .purged, .migrated: true
+            case .upload, .imported, .rotting, .falsified: false
+            }
+        }
     }
 
     func fate(_ number: Int) -> Fate {
-        switch number % 11 {
-        case 3, 8: .imported
-        case 5: .cancelled
-        case 7: .purged
-        case 10: .migrated
+        switch number % 13 {
+        case 2, 8: .imported
+        case 3: .migrated
+        case 4: .purged
+        case 5: .falsified
+        case 7: .rotting
+        case 10: .cancelled
         default: .upload
         }
     }

@@ -1,135 +1,105 @@
-import CaptureQueue
-import EventLoop
 import Glibc
 
-/// The kinds of torture; each ends with its count, or with the seed of what failed.
+/// The kinds of torture; each ends with its counts, or with the seed of what failed.
 struct Scenes {
     let directory: String
     let seed: UInt64
-    let loop: EventLoop
-    let faultLibrary: String?
+    let setting: Torture.Setting
 
-    /// Killed again and again, each time at another place.
+    /// A fresh queue after so many trials: otherwise the list of what was done grows, and not what is tried.
+    static let trialsOfRound = 50
+
+    /// Killed again and again, each time at another place; also while it recovers from the kill before.
     func kills(_ count: Int) async throws -> Bool {
-        var failed = 0
-        var (kills, runs) = (0, 0)
-        var round: UInt64 = 0
-        // A fresh queue every 250 kills: otherwise the list of what was done grows and not what is tried.
-        while kills < count {
-            let seed = seed &+ round
-            var torture = Torture(try place("kills-\(round)"), seed: seed, loop: loop)
-            round += 1
-            while torture.kills < min(250, count - kills), failed == 0 {
+        var tally = Tally("kills")
+        while tally.count < count, tally.isWell {
+            tally.begin(seed &+ UInt64(tally.rounds))
+            var torture = Torture(try place("kills"), seed: tally.seed, setting: setting)
+            let end = min(count, tally.count + Self.trialsOfRound)
+            while tally.count < end, tally.isWell {
+                torture.disturb()
                 let breakage = torture.pickKill()
-                let code = try torture.run(breakage)
-                if let code, code != 0 {
-                    failed += report(["a run that was not killed ended with \(code)"], seed, "\(breakage)")
+                let outcome = try torture.run(breakage)
+                if outcome.ending == .killed {
+                    tally.met()
+                } else {
+                    tally.expect(.code(0), outcome.ending, breakage)
                 }
-                failed += report(await torture.faults(), seed, "\(breakage)")
+                tally.report(try await torture.faults(outcome), breakage)
             }
-            if failed == 0 { failed += report(try await torture.finish(), seed, "the last run") }
-            kills += torture.kills
-            runs += torture.runs
+            if tally.isWell { tally.report(try await torture.finish(), "the last run") }
+            tally.note(torture.world)
             remove(torture.directory)
-            if failed > 0 { break }
         }
-        say("kills: \(kills) of \(runs) runs were killed, \(failed) faults")
-        return failed == 0
+        return tally.say("of \(tally.tries) runs were killed")
     }
 
     /// The power goes while it works: what was not flushed is lost.
     func powerCuts(_ count: Int) async throws -> Bool {
-        guard Disk.isPossible else {
-            say("power cuts: skipped, because that needs root and loop devices")
-            return true
+        guard Disk.isPossible else { return skipped("power cuts") }
+        var tally = Tally("power cuts")
+        while tally.count < count, tally.isWell {
+            tally.begin(seed &+ UInt64(tally.rounds))
+            let disk = try Disk(try place("power"), mebibytes: 64)
+            defer { disk.remove() }
+            var torture = Torture(disk.mountPoint, seed: tally.seed, setting: setting)
+            let end = min(count, tally.count + Self.trialsOfRound)
+            while tally.count < end, tally.isWell {
+                torture.disturb()
+                let breakage = torture.pickKill(["cut-before", "cut-after"])
+                let outcome = try torture.run(breakage)
+                if outcome.ending != .killed { tally.expect(.code(0), outcome.ending, breakage) }
+                tally.met(inTheMiddle: outcome.ending == .killed)
+                try disk.cutPower()
+                try disk.unmount()
+                try disk.mount()
+                tally.report(try await torture.faults(outcome), breakage)
+            }
+            if tally.isWell { tally.report(try await torture.finish(), "the last run") }
+            tally.note(torture.world)
         }
-        let base = try place("power")
-        let disk = try Disk(base, mebibytes: 64)
-        defer { disk.remove() }
-        var torture = Torture(disk.mountPoint, seed: seed, loop: loop)
-        var failed = 0
-        for _ in 0..<count where failed == 0 {
-            // Cut at a place of the program, so that each step of the order of durability has its turn.
-            _ = try torture.run(torture.pickKill())
-            try disk.cutPower()
-            try disk.unmount()
-            try disk.mount()
-            failed += report(await torture.faults(), seed, "after a power cut")
-        }
-        if failed == 0 { failed += report(try await torture.finish(), seed, "the last run") }
-        say("power cuts: \(count), of them \(torture.kills) in the middle of a run, \(failed) faults")
-        return failed == 0
+        return tally.say("\(tally.inTheMiddle) of them in the middle of a run")
     }
 
     /// A disk so small that it is full again and again.
     func fullDisks(_ count: Int) async throws -> Bool {
-        guard Disk.isPossible else {
-            say("full disks: skipped, because that needs root and loop devices")
-            return true
-        }
-        let base = try place("full")
-        let disk = try Disk(base, mebibytes: 24)
+        guard Disk.isPossible else { return skipped("full disks") }
+        var tally = Tally("full disks", seed)
+        let disk = try Disk(try place("full"), mebibytes: 24)
         defer { disk.remove() }
-        var torture = Torture(disk.mountPoint, seed: seed, loop: loop)
+        var torture = Torture(disk.mountPoint, seed: seed, setting: setting)
         let filler = disk.mountPoint + "/filler"
-        var (failed, refused) = (0, 0)
-        _ = try torture.run(.none)
-        for _ in 0..<count where failed == 0 {
+        tally.expect(.code(0), try torture.run(.none).ending, Torture.Breakage.none)
+        while tally.count < count, tally.isWell {
             // What is left is enough for a part of a run only.
             try fill(filler, leaving: torture.pick(0...180) << 10, on: disk.mountPoint)
-            if try torture.run(.none) != 0 { refused += 1 }
+            let full = try torture.run(.none)
+            tally.met(inTheMiddle: full.ending != .code(0))
+            tally.expectStop(full.ending, "a full disk")
             unlink(filler)
-            failed += report(await torture.faults(), seed, "after a full disk")
-            guard failed == 0 else { break }
-            if try torture.run(.none, more: 0) != 0 {
-                failed += report(
-                    ["it does not go on although there is room again"], seed, "after a full disk")
-            }
+            tally.report(try await torture.faults(full), "a full disk")
+            tally.expect(.code(0), try torture.run(.none, more: 0).ending, "there is room again")
         }
-        if failed == 0 { failed += report(try await torture.finish(), seed, "the last run") }
-        say("full disks: \(count), of which \(refused) stopped a run, \(failed) faults")
-        return failed == 0
-    }
-
-    /// Reads, writes and flushes that fail or are cut short.
-    func diskFaults(_ count: Int) async throws -> Bool {
-        guard let faultLibrary else {
-            say("disk faults: skipped, because no C compiler made simulators/torture/faults.c")
-            return true
-        }
-        var torture = Torture(try place("faults"), seed: seed, loop: loop)
-        defer { remove(torture.directory) }
-        var (failed, stopped) = (0, 0)
-        let kinds = ["write:EIO", "write:short", "write:ENOSPC", "sync:EIO", "rename:EIO", "read:EIO"]
-        _ = try torture.run(.none)
-        for number in 0..<count where failed == 0 {
-            let fault = "\(kinds[number % kinds.count]):\(torture.pick(1...60))"
-            if try torture.run(.fault(fault, library: faultLibrary)) != 0 { stopped += 1 }
-            failed += report(await torture.faults(), seed, fault)
-        }
-        if failed == 0 { failed += report(try await torture.finish(), seed, "the last run") }
-        say("disk faults: \(count), of which \(stopped) stopped a run, \(failed) faults")
-        return failed == 0
+        if tally.isWell { tally.report(try await torture.finish(), "the last run") }
+        return tally.say("\(tally.inTheMiddle) of them stopped a run")
     }
 
     /// A state directory that cannot be written.
     func readOnly() async throws -> Bool {
-        guard Disk.isPossible else {
-            say("read-only: skipped, because that needs root and loop devices")
-            return true
-        }
+        guard Disk.isPossible else { return skipped("read-only") }
+        var tally = Tally("read-only", seed)
         let disk = try Disk(try place("readonly"), mebibytes: 24)
         defer { disk.remove() }
-        var torture = Torture(disk.mountPoint, seed: seed, loop: loop)
-        _ = try torture.run(.none)
+        var torture = Torture(disk.mountPoint, seed: seed, setting: setting)
+        tally.expect(.code(0), try torture.run(.none).ending, Torture.Breakage.none)
         try disk.makeReadOnly(true)
-        let code = try torture.run(.none)
+        let outcome = try torture.run(.none)
         try disk.makeReadOnly(false)
-        var failed = code == 0 ? report(["it ran on a read-only disk"], seed, "read-only") : 0
-        failed += report(await torture.faults(), seed, "read-only")
-        if failed == 0 { failed += report(try await torture.finish(), seed, "the last run") }
-        say("read-only: 1, \(failed) faults")
-        return failed == 0
+        tally.met()
+        tally.expect(.code(3), outcome.ending, "a read-only disk")
+        tally.report(try await torture.faults(outcome), "a read-only disk")
+        if tally.isWell { tally.report(try await torture.finish(), "the last run") }
+        return tally.say("")
     }
 
     // MARK: Means
@@ -144,18 +114,80 @@ struct Scenes {
         if size > 0 { posix_fallocate(descriptor, 0, off_t(size)) }
     }
 
-    private func place(_ name: String) throws -> String {
-        let path = "\(directory)/\(name)-\(getpid())"
+    func place(_ name: String) throws -> String {
+        let path = "\(directory)/\(name)"
+        try Child.run("rm", "-rf", path)
         guard mkdir(path, 0o700) == 0 else { throw Failure("\(path) cannot be made") }
         return path
     }
 
-    private func remove(_ path: String) { try? Child.run("rm", "-rf", path) }
+    func remove(_ path: String) { try? Child.run("rm", "-rf", path) }
 
-    private func report(_ faults: [String], _ seed: UInt64, _ what: String) -> Int {
-        for fault in faults.prefix(20) { say("FAULT (--seed \(seed), \(what)): \(fault)") }
-        return faults.count
+    private func skipped(_ what: String) -> Bool {
+        Lines.say("\(what): SKIPPED, because that needs root and loop devices", to: STDOUT_FILENO)
+        return true
+    }
+}
+
+/// Counts the trials of a scene, and says at once what is wrong.
+struct Tally {
+    private let name: String
+    private(set) var seed: UInt64
+    private(set) var count = 0
+    private(set) var tries = 0
+    private(set) var inTheMiddle = 0
+    private(set) var rounds = 0
+    private var faults = 0
+    private var refreshes = 0
+    private var logins = 0
+
+    var isWell: Bool { faults == 0 }
+
+    init(_ name: String, _ seed: UInt64 = 0) {
+        self.name = name
+        self.seed = seed
     }
 
-    private func say(_ line: String) { Lines.say(line, to: STDOUT_FILENO) }
+    mutating func begin(_ seed: UInt64) {
+        self.seed = seed
+        rounds += 1
+    }
+
+    mutating func met(inTheMiddle: Bool = false) {
+        count += 1
+        if inTheMiddle { self.inTheMiddle += 1 }
+    }
+
+    mutating func expect(_ wanted: Child.Ending, _ found: Child.Ending, _ what: some CustomStringConvertible)
+    {
+        if found != wanted { report(["the run ended with \(found) instead of \(wanted)"], what) }
+    }
+
+    /// It may stop with an error, in order.
+    mutating func expectStop(_ found: Child.Ending, _ what: some CustomStringConvertible) {
+        if found != .code(0), found != .code(3) { report(["the run ended with \(found)"], what) }
+    }
+
+    mutating func report(_ faults: [String], _ what: some CustomStringConvertible) {
+        tries += 1
+        for fault in faults.prefix(12) {
+            Lines.say("FAULT (\(name), --seed \(seed), trial \(count): \(what)): \(fault)", to: STDOUT_FILENO)
+        }
+        self.faults += faults.count
+    }
+
+    mutating func note(_ world: World) {
+        for cloud in world.clouds.values {
+            refreshes += cloud.tokens.refreshes
+            logins += cloud.tokens.logins
+        }
+    }
+
+    func say(_ detail: String) -> Bool {
+        let tokens = logins > 0 ? "; \(refreshes) token refreshes, \(logins) logins" : ""
+        Lines.say(
+            "\(name): \(count)\(detail.isEmpty ? "" : ", ")\(detail)\(tokens); \(faults) faults",
+            to: STDOUT_FILENO)
+        return isWell
+    }
 }

@@ -2,91 +2,182 @@ import CaptureQueue
 import EventLoop
 import Glibc
 
-/// A world, a queue, and trial after trial: run, break, look.
+/// A world, a queue, and trial after trial: run, break, look at a copy, and go on from the wreck.
 struct Torture {
-    let directory: String
-    let seed: UInt64
-    let loop: EventLoop
-    private(set) var world = World()
-    private(set) var kills = 0
-    private(set) var runs = 0
-    private var captures = 0
-    private var generator: Generator
-    /// How many places a whole run passes: known after the first.
-    private var places = 200
-
-    var state: String { directory + "/state" }
-    private var plan: Plan { Plan(seed: seed) }
-
-    init(_ directory: String, seed: UInt64, loop: EventLoop) {
-        self.directory = directory
-        self.seed = seed
-        self.loop = loop
-        generator = Generator(seed: seed ^ 0xC0FF_EE)
+    /// What is the same for every trial.
+    struct Setting: Sendable {
+        /// For what is made on the way; not on the disk that is broken.
+        let scratch: String
+        /// Tests/Torture/faults.c, built.
+        let library: String
+        let loop: EventLoop
     }
 
     /// How one run is to be broken.
-    enum Breakage {
+    enum Breakage: CustomStringConvertible {
         case none
-        /// At the N-th place of the program.
-        case place(Int)
-        /// At the N-th request: before the world has heard of it, or after it did what was asked and before it says so.
-        case request(Int, isDone: Bool)
-        /// A fault of the disk, as simulators/torture/faults.c makes them.
-        case fault(String, library: String)
+        /// At the N-th place of the program that has a name.
+        case failpoint(Int)
+        /// At a system call, in the words of faults.c.
+        case call(String, Int, String)
+        /// At the N-th message: before the world has heard it, or after it did what was asked and before it says so.
+        case message(Int, isDone: Bool)
+
+        var description: String {
+            switch self {
+            case .none: "unbroken"
+            case .failpoint(let number): "failpoint \(number)"
+            case .call(let point, let number, let action): "\(action) at \(point) \(number)"
+            case .message(let number, let isDone): "\(isDone ? "after" : "before") message \(number)"
+            }
+        }
     }
 
-    mutating func pickKill() -> Breakage {
-        switch Int.random(in: 0..<10, using: &generator) {
-        case 0..<7: .place(Int.random(in: 1...places, using: &generator))
-        case 7: .request(Int.random(in: 1...30, using: &generator), isDone: false)
-        default: .request(Int.random(in: 1...30, using: &generator), isDone: true)
-        }
+    /// What became of a run.
+    struct Outcome {
+        let ending: Child.Ending
+        let report: Report
+        /// Calls that had been made when it first spoke: those of the start.
+        let callsOfStart: Int
+    }
+
+    private(set) var directory: String
+    let setting: Setting
+    let plan: Plan
+    var world: World
+    private(set) var kills = 0
+    private(set) var runs = 0
+    private(set) var captures = 0
+    private var generator: Generator
+    /// How many calls a whole run makes, how many of them before it speaks, and how many failpoints it passes.
+    private(set) var calls = 1500
+    private var callsOfStart = 150
+
+    var state: String { directory + "/state" }
+    private var reportFile: String { setting.scratch + "/report" }
+
+    init(_ directory: String, seed: UInt64, setting: Setting) {
+        self.directory = directory
+        self.setting = setting
+        plan = Plan(seed: seed)
+        world = World(plan: plan)
+        generator = Generator(seed: seed ^ 0xC0FF_EE)
+    }
+
+    /// Another torture's world, with a copy of what it left.
+    init(_ directory: String, continuing other: Torture) {
+        self = other
+        self.directory = directory
     }
 
     mutating func pick(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &generator) }
 
-    /// One more capture, and one run that is broken so. Returns the exit code of a run that was not killed.
-    mutating func run(_ breakage: Breakage, more: Int = 1) throws -> Int32? {
+    mutating func pickElement<Element>(_ elements: [Element]) -> Element {
+        elements[pick(0...elements.count - 1)]
+    }
+
+    /// A place for the next kill. Every third is within the start, which after a kill is a recovery.
+    mutating func pickKill(_ actions: [String] = ["kill-before", "kill-after"]) -> Breakage {
+        switch pick(0...9) {
+        case 0...2: .call("any", pick(1...callsOfStart), pickElement(actions))
+        case 3...5: .call("any", pick(1...calls), pickElement(actions))
+        case 6: .failpoint(pick(1...max(1, calls / 4)))
+        default: .message(pick(1...60), isDone: pick(0...2) > 0)
+        }
+    }
+
+    /// What the world does on its own before a run: tokens expire, bits flip.
+    mutating func disturb() {
+        if pick(0...2) == 0 { for host in Plan.hosts { world.clouds[host]?.tokens.expire() } }
+        let candidates = world.acknowledged.filter { id, taken in
+            plan.fate(taken.number) == .rotting && !world.rotten.contains(id) && !isInCloud(taken.sha256)
+        }
+        guard let (id, taken) = candidates.min(by: { $0.key.text < $1.key.text }), pick(0...1) == 0 else {
+            return
+        }
+        if flip("\(state)/spool/\(taken.session)/\(id)") { world.rotten.insert(id) }
+    }
+
+    private func isInCloud(_ sha256: String) -> Bool {
+        world.clouds.values.contains { $0.digests.contains(sha256) }
+    }
+
+    /// One bit in the middle, as a bad disk has it; false where there is no such file.
+    private func flip(_ path: String) -> Bool {
+        let file = open(path, O_RDWR | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        let middle = lseek(file, 0, SEEK_END) / 2
+        var byte: UInt8 = 0
+        guard pread(file, &byte, 1, middle) == 1 else { return false }
+        byte ^= 4
+        return pwrite(file, &byte, 1, middle) == 1 && fsync(file) == 0
+    }
+
+    /// `more` captures more, and one run that is broken so. A run that may only begin ends with its first word.
+    mutating func run(
+        _ breakage: Breakage, more: Int = 1, isStartOnly: Bool = false, from first: Int? = nil
+    ) throws -> Outcome {
         captures += more
         runs += 1
-        var environment: [String: String] = [:]
-        if case .place(let number) = breakage { environment["CELESTIAD_FAILPOINT"] = "any:\(number)" }
-        if case .fault(let fault, let library) = breakage {
-            environment["LD_PRELOAD"] = library
-            environment["TORTURE_FAULT"] = fault
-            environment["TORTURE_DIRECTORY"] = state
-        }
+        try Report.prepare(reportFile)
         // What is long done with is looked at by the oracle, not done again.
-        let first = max(1, captures - 12)
+        let first = first ?? max(1, captures - 12)
         let child = try Child.start(
-            ["work", state, String(seed), String(first), String(captures)], environment: environment)
-        var requests = 0
-        while let line = Lines.next(child.output) {
-            requests += 1
-            if case .request(requests, let isDone) = breakage {
-                if isDone { _ = world.handle(line) }
+            ["work", directory, String(plan.seed), String(first), String(captures)],
+            environment: environment(breakage))
+        var messages = 0
+        var spoke = 0
+        while let message = World.Message(child.output) {
+            messages += 1
+            if messages == 1 { spoke = try Report(reportFile).passed["any"] ?? 0 }
+            if isStartOnly {
                 child.end()
                 break
             }
-            child.answer(world.handle(line))
+            if case .message(messages, let isDone) = breakage {
+                if isDone { _ = world.handle(message) }
+                child.end()
+                break
+            }
+            child.answer(world.handle(message))
         }
-        let code = child.wait()
-        if code == nil { kills += 1 }
-        return code
+        let outcome = Outcome(ending: child.wait(), report: try Report(reportFile), callsOfStart: spoke)
+        if outcome.ending == .killed { kills += 1 }
+        if outcome.ending == .code(0), let passed = outcome.report.passed["any"] {
+            (calls, callsOfStart) = (max(100, passed), max(20, spoke))
+        }
+        return outcome
     }
 
-    /// What is wrong now.
-    func faults() async -> [String] {
-        await Oracle(directory: state, loop: loop).judge(world)
+    private func environment(_ breakage: Breakage) -> [String: String] {
+        var environment = [
+            "LD_PRELOAD": setting.library, "TORTURE_ROOT": directory, "TORTURE_REPORT": reportFile,
+        ]
+        switch breakage {
+        case .none, .message: break
+        case .failpoint(let number): environment["CELESTIAD_FAILPOINT"] = "any:\(number)"
+        case .call(let point, let number, let action):
+            environment["TORTURE_FAULT"] = "\(point) \(number) \(action)"
+        }
+        return environment
+    }
+
+    /// What is wrong now. Looks at a copy, so that the next run finds what this one has left.
+    mutating func faults(_ outcome: Outcome, isFinal: Bool = false) async throws -> [String] {
+        let copy = setting.scratch + "/judged"
+        try Child.run("rm", "-rf", copy)
+        try Child.run("cp", "-a", directory, copy)
+        let (faults, imported) = await Oracle(directory: copy, loop: setting.loop).judge(
+            world, isFinal: isFinal)
+        world.imported.formUnion(imported)
+        return outcome.report.disorder.map { "the order of durability: \($0)" } + faults
     }
 
     /// Finishes whatever is left, unbroken; then everything must be in the cloud or discarded.
-    mutating func finish() async throws -> [String] {
-        captures += 1
-        let child = try Child.start(["work", state, String(seed), "1", String(captures)], environment: [:])
-        while let line = Lines.next(child.output) { child.answer(world.handle(line)) }
-        guard child.wait() == 0 else { return ["the last run did not come to its end"] }
-        return await Oracle(directory: state, loop: loop).judge(world, isFinal: true)
+    mutating func finish(more: Int = 1) async throws -> [String] {
+        let outcome = try run(.none, more: more, from: 1)
+        guard outcome.ending == .code(0) else { return ["the last run: \(outcome.ending)"] }
+        return try await faults(outcome, isFinal: true)
     }
 }

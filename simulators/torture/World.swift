@@ -1,89 +1,115 @@
 import CaptureQueue
 
-/// The recorder and the cloud of one torture, in the parent: what it was told is what the oracle knows.
+/// The recorder, the user and the clouds of one torture, in the parent: what it was told is what the oracle knows.
 struct World {
-    struct Session {
-        let remoteID: String
-        var revision: Int64 = 1
-        /// By client id: the remote id, SHA-256 and size.
-        var assets: [String: (id: String, sha256: String, size: String)] = [:]
+    /// A file whose source was told that it is taken.
+    struct Taken {
+        let number: Int
+        let session: SessionID
+        let sha256: String
     }
 
-    /// By client id, as the cloud has it.
-    private(set) var sessions: [String: Session] = [:]
-    /// The files that the recorder was allowed to forget, with their SHA-256.
-    private(set) var acknowledged: [AssetID: String] = [:]
+    let plan: Plan
+    /// By their address.
+    var clouds: [String: WorldCloud] = [:]
+    /// The files that their sources were allowed to forget.
+    private(set) var acknowledged: [AssetID: Taken] = [:]
     /// Those whose bytes the user had removed.
     private(set) var unwanted: Set<AssetID> = []
-    private(set) var registered: Set<SessionID> = []
-    private(set) var imported: Set<SessionID> = []
+    /// The number of the capture that each session is of.
+    private(set) var registered: [SessionID: Int] = [:]
     private(set) var cancelled: Set<SessionID> = []
+    /// Sessions that the queue has called imported.
+    var imported: Set<SessionID> = []
+    /// Files that the disk has let rot.
+    var rotten: Set<AssetID> = []
     /// What must never happen and did.
-    private(set) var violations: [String] = []
-    private var lastID = 0
+    private var breaches: [String] = []
 
-    /// Takes one line and answers it.
-    mutating func handle(_ line: String) -> String {
-        let words = line.split(separator: " ").map(String.init)
-        guard let verb = words.first, words.count > 1 else { return bad(line) }
-        switch (verb, words.count) {
-        case ("registered", 2): SessionID(words[1]).map { _ = registered.insert($0) }
-        case ("cancelled", 2): SessionID(words[1]).map { _ = cancelled.insert($0) }
-        case ("imported", 2): SessionID(words[1]).map { _ = imported.insert($0) }
-        case ("unwanted", 2): AssetID(words[1]).map { _ = unwanted.insert($0) }
-        case ("stored", 3):
-            guard let id = AssetID(words[1]) else { return bad(line) }
-            if let known = acknowledged[id], known != words[2] { violations.append("\(id) has two contents") }
-            acknowledged[id] = words[2]
-        case ("upsert", 2): return upsert(words[1])
-        case ("list", 2): return list(words[1])
-        case ("init", 2): return "upload-\(words[1])"
-        case ("chunk", 3): break
-        case ("asset", 5): return asset(words)
-        default: return bad(line)
-        }
-        return "ok"
+    var violations: [String] { breaches + clouds.keys.sorted().flatMap { clouds[$0]?.violations ?? [] } }
+
+    init(plan: Plan) {
+        self.plan = plan
+        for host in Plan.hosts { clouds[host] = WorldCloud() }
     }
 
-    private mutating func bad(_ line: String) -> String {
-        violations.append("the child said: \(line)")
-        return "bad"
+    /// What the child says; its body, if any, follows the line.
+    struct Message {
+        let words: [String]
+        let body: [UInt8]
+
+        /// Nil when the child ended in the middle of it.
+        init?(_ descriptor: Int32) {
+            guard let line = Lines.next(descriptor) else { return nil }
+            words = line.split(separator: " ").map(String.init)
+            guard words.first == "http" else {
+                body = []
+                return
+            }
+            guard let length = words.last.flatMap(Int.init), let bytes = Lines.bytes(length, from: descriptor)
+            else { return nil }
+            body = bytes
+        }
     }
 
-    private mutating func upsert(_ clientID: String) -> String {
-        if sessions[clientID] == nil {
-            lastID += 1
-            sessions[clientID] = Session(remoteID: "s\(lastID)")
-        } else {
-            sessions[clientID]?.revision += 1
+    /// Does what the message asks for, and answers it.
+    mutating func handle(_ message: Message) -> [UInt8] {
+        if message.words.first == "http", message.words.count == 6 { return request(message) }
+        if message.words.first == "claim", take(Array(message.words.dropFirst())) {
+            return Array("ok\n".utf8)
         }
-        guard let session = sessions[clientID] else { return "bad" }
-        return "\(session.remoteID) \(session.revision)"
+        breaches.append("the child said: \(message.words.joined(separator: " "))")
+        return Array("bad\n".utf8)
     }
 
-    private func list(_ clientID: String) -> String {
-        guard let session = sessions[clientID] else { return "none" }
-        let assets = session.assets.map { "\($0.key)=\($0.value.id)=\($0.value.sha256)=\($0.value.size)" }
-        return (["\(session.remoteID)", "\(session.revision)"] + assets).joined(separator: " ")
+    private mutating func take(_ words: [String]) -> Bool {
+        switch (words.first, words.count) {
+        case ("registered", 3):
+            guard let number = Int(words[1]), let id = SessionID(words[2]) else { return false }
+            registered[id] = number
+        case ("cancelled", 2):
+            guard let id = SessionID(words[1]) else { return false }
+            cancelled.insert(id)
+        case ("unwanted", 2):
+            guard let id = AssetID(words[1]) else { return false }
+            unwanted.insert(id)
+        case ("stored", 5):
+            guard let number = Int(words[1]), let session = SessionID(words[2]), let id = AssetID(words[3])
+            else {
+                return false
+            }
+            if let known = acknowledged[id], known.sha256 != words[4] {
+                breaches.append("\(id) has two contents")
+            }
+            acknowledged[id] = Taken(number: number, session: session, sha256: words[4])
+            let isFalsified = plan.fate(number) == .falsified
+            for host in Plan.hosts { clouds[host]?.expect(words[4], isFalsified: isFalsified) }
+        default: return false
+        }
+        return true
     }
 
-    private mutating func asset(_ words: [String]) -> String {
-        let (session, clientID, size, sha256) = (words[1], words[2], words[3], words[4])
-        guard let known = sessions[session] else {
-            violations.append("a file for session \(session), which the cloud does not have")
-            return "bad"
+    private mutating func request(_ message: Message) -> [UInt8] {
+        let words = message.words
+        guard let host = Plan.hosts.first(where: { words[2].hasPrefix($0 + "/") }) else {
+            breaches.append("a request went to \(words[2])")
+            return WorldCloud.Answer.failed(404).bytes
         }
-        if let held = known.assets[clientID] {
-            if held.sha256 != sha256 { violations.append("other bytes under the client id \(clientID)") }
-            return "\(held.id) \(known.revision)"
+        var fields: [String: String] = [:]
+        for pair in words[4].split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
+            if parts.count == 2 { fields[parts[0]] = parts[1] }
         }
-        // Two files in two sessions with the same bytes: one logical capture became two.
-        if sessions.values.contains(where: { $0.assets.values.contains { $0.sha256 == sha256 } }) {
-            violations.append("the bytes \(sha256) are in the cloud twice")
-        }
-        lastID += 1
-        sessions[session]?.assets[clientID] = ("a\(lastID)", sha256, size)
-        sessions[session]?.revision += 1
-        return "a\(lastID) \((sessions[session]?.revision ?? 0))"
+        let path = words[2].dropFirst(host.count + 1).split(separator: "?")[0].split(separator: "/").map(
+            String.init)
+        let request = WorldCloud.Request(
+            method: words[1], path: path, token: words[3], fields: fields, body: message.body)
+        let answer = clouds[host]?.handle(request) ?? .failed(500)
+        // One logical capture must not become two.
+        let digests = clouds.values.flatMap(\.digests)
+        if digests.count != Set(digests).count, !breaches.contains(Self.twice) { breaches.append(Self.twice) }
+        return answer.bytes
     }
+
+    private static let twice = "the same bytes are in the cloud twice"
 }

@@ -29,6 +29,8 @@ class User:
     generation: int = 0
     logins: int = 0
     refreshes: int = 0
+    # The newest access token that was ever sent.
+    used_generation: int = 0
 
     def is_called(self, identifier: str) -> bool:
         return identifier in (self.username, self.email, self.phone_number)
@@ -128,6 +130,7 @@ class Accounts:
         token = self._access.get(text)
         if token is None or not token.family.is_open:
             raise ApiError(401, "access token is not valid")
+        token.family.user.used_generation = max(token.family.user.used_generation, token.generation)
         if token.expires_at <= self._clock.now():
             raise ApiError(401, "access token has expired")
         token.uses += 1

@@ -137,7 +137,12 @@ class Control:
             "username": user.username,
             "email": user.email,
             "phoneNumber": user.phone_number,
-            "tokens": {"generation": user.generation, "logins": user.logins, "refreshes": user.refreshes},
+            "tokens": {
+                "generation": user.generation,
+                "usedGeneration": user.used_generation,
+                "logins": user.logins,
+                "refreshes": user.refreshes,
+            },
             "checkpoints": len(user.checkpoints),
             "usedBytes": self._cloud.library.quota(user.id)["usedBytes"] - self._cloud.library.other_bytes,
         }

@@ -140,7 +140,10 @@ class TokenTests(CloudTestCase):
         self.call("refreshAccessToken", "POST", "/auth/refresh", old, status=401)
         self.token = new["token"]
         self.call("getProfile", "GET", "/user/profile")
-        self.assertEqual(self.state()["users"][0]["tokens"], {"generation": 2, "logins": 1, "refreshes": 1})
+        self.assertEqual(
+            self.state()["users"][0]["tokens"],
+            {"generation": 2, "usedGeneration": 2, "logins": 1, "refreshes": 1},
+        )
         self.assertEqual((self.rules(), self.rules("advice")), ([], ["dead-refresh-token"]))
 
     def test_a_new_password_ends_other_logins(self) -> None:

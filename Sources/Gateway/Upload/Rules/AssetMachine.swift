@@ -56,6 +56,8 @@ package struct AssetMachine: Sendable, Equatable {
         package var completeGaps = [Duration.seconds(5), .seconds(20), .seconds(60)]
         /// Sendings of a small file in doubt before the attempt ends.
         package var doubtfulSends = 3
+        /// Files at least as large go up in chunks.
+        package var chunkedFrom = ChunkPlan.threshold
 
         package init() {}
     }
@@ -87,7 +89,7 @@ package struct AssetMachine: Sendable, Equatable {
         self.size = size
         self.limits = limits
         self.chunkSize = chunkSize
-        isChunked = size >= ChunkPlan.threshold
+        isChunked = size >= limits.chunkedFrom
     }
 
     package mutating func handle(_ input: Input) -> Step {

@@ -90,6 +90,7 @@ package enum CallKind: String, Sendable, CaseIterable {
 
     /// The cap of the answer's body in bytes.
     var bodyLimit: Int {
-        self == .listSessions ? 64 << 20 : 1 << 20
+        // The list is read as it comes, and is never in memory as a whole.
+        self == .listSessions ? 1 << 30 : 1 << 20
     }
 }

@@ -16,8 +16,19 @@ struct Call<Value: Sendable>: Sendable {
     let kind: CallKind
     let request: HTTPRequest
     var sink: HTTPSink?
+    /// Makes what reads the body as it comes, anew for each attempt; `read` is not asked then.
+    var stream: (@Sendable () -> BodyStream<Value>)?
     /// nil when the data is not what the call needs.
     let read: @Sendable (Envelope, HTTPResponse) -> Value?
+}
+
+/// Reads one answer's body as it comes.
+struct BodyStream<Value: Sendable>: Sendable {
+    let feed: @Sendable (UnsafeRawBufferPointer) -> Void
+    /// What is left of the body as an envelope.
+    let head: @Sendable () -> [UInt8]
+    /// nil when the data is not what the call needs.
+    let value: @Sendable () -> Value?
 }
 
 /// Makes one attempt at a call and decides what its answer means.
@@ -40,7 +51,9 @@ final class CallRunner: Sendable {
         let wasSuspicious = isSuspicious.exchange(false, ordering: .relaxed)
         request.freshConnection = wasSuspicious || call.kind.needsFreshConnection
         request.isRepeatable = call.kind.isRepeatable && !call.kind.needsFreshConnection
-        let response: HTTPResponse
+        let stream = call.stream?()
+        request.onBody = stream?.feed
+        var response: HTTPResponse
         do throws(HTTPError) {
             if let sink = call.sink {
                 response = try await transport.download(request, into: sink)
@@ -55,11 +68,16 @@ final class CallRunner: Sendable {
                 call: call.kind, hint: error.hint, status: error.status, transport: error.code)
         }
         clock.observe(response)
-        return try judge(response, call, authorization)
+        if let stream, response.status == 200 {
+            response.body.withUnsafeBytes { stream.feed($0) }
+            response.body = stream.head()
+        }
+        return try judge(response, call, stream, authorization)
     }
 
     private func judge<Value: Sendable>(
-        _ response: HTTPResponse, _ call: Call<Value>, _ authorization: CallResult.Authorization
+        _ response: HTTPResponse, _ call: Call<Value>, _ stream: BodyStream<Value>?,
+        _ authorization: CallResult.Authorization
     ) throws(CloudError) -> Value {
         let isSuccess = (200...299).contains(response.status)
         if isSuccess, call.sink != nil, !Self.isText(response.mediaType),
@@ -68,7 +86,8 @@ final class CallRunner: Sendable {
             return value
         }
         let envelope = response.mediaType == "text/html" ? nil : Envelope(response.body)
-        let value = isSuccess ? envelope.flatMap { call.read($0, response) } : nil
+        let value =
+            isSuccess ? envelope.flatMap { stream.map { $0.value() } ?? call.read($0, response) } : nil
         var result = CallResult(
             call: call.kind, status: response.status, body: .foreign, retryAfter: response.retryAfter,
             authorization: authorization)

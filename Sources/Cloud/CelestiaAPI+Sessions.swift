@@ -25,14 +25,20 @@ package struct DownloadReceipt: Sendable, Equatable {
 extension CelestiaAPI {
     // MARK: Sessions
 
-    /// All sessions of the account, with tombstones unless told otherwise. Unpaged: call it at start, to
-    /// settle an ambiguity, and at a slow period (C-39).
-    package func sessions(includeDeleted: Bool = true) async throws(CloudError) -> SessionList {
+    /// The sessions of the account that `isWanted`, with tombstones unless told otherwise. The server sends all of them
+    /// each time: call it to settle a doubt and for a user (C-39).
+    package func sessions(
+        includeDeleted: Bool = true,
+        where isWanted: @escaping @Sendable (RemoteSession) -> Bool = { _ in true }
+    ) async throws(CloudError) -> SessionList {
         let request = try request(
             .listSessions, .get, ["sessions"], query: [("includeDeleted", includeDeleted ? "true" : "false")])
-        let list = try await authorized.run(
-            call(.listSessions, request, as: LenientArray<RemoteSession>.self))
-        return SessionList(sessions: list.elements, unreadableCount: list.unreadableCount)
+        var call = Call<SessionList>(kind: .listSessions, request: request) { _, _ in nil }
+        call.stream = {
+            let reader = SessionListReader(isWanted)
+            return BodyStream(feed: reader.feed, head: { reader.head }, value: { reader.list })
+        }
+        return try await authorized.run(call)
     }
 
     /// Creates or changes a session. `conflict` when `baseRevision` is not the server's: fetch and merge.
@@ -130,7 +136,9 @@ extension CelestiaAPI {
     package func findAsset(
         clientId: String
     ) async throws(CloudError) -> (session: RemoteSession, asset: RemoteAsset)? {
-        let list = try await sessions()
+        let list = try await sessions { session in
+            session.unreadableCount > 0 || session.assets.contains { $0.clientId == clientId }
+        }
         if let found = list.findAsset(clientId: clientId) { return found }
         guard list.unreadableCount == 0, list.sessions.allSatisfy({ $0.unreadableCount == 0 }) else {
             throw CloudError(

@@ -68,9 +68,13 @@ extension Gateway {
         log.notice("the password of the account was changed")
     }
 
-    /// All that the account has, with tombstones where asked for.
-    package nonisolated func cloudSessions(deleted: Bool) async throws(GatewayError) -> SessionList {
-        try await asking { () async throws(CloudError) in try await api.sessions(includeDeleted: deleted) }
+    /// What the account has of what `isWanted`, with tombstones where asked for.
+    package nonisolated func cloudSessions(
+        deleted: Bool, where isWanted: @escaping @Sendable (RemoteSession) -> Bool
+    ) async throws(GatewayError) -> SessionList {
+        try await asking { () async throws(CloudError) in
+            try await api.sessions(includeDeleted: deleted, where: isWanted)
+        }
     }
 
     /// The errors of the cloud as the user is told of them.

@@ -27,6 +27,8 @@ package struct HTTPRequest: Sendable, CustomStringConvertible {
     package var deadlines = HTTPDeadlines()
     /// The response body's cap in bytes; more is `bodyTooLarge`.
     package var bodyLimit = 1 << 20
+    /// Takes the body of a 200 piece by piece, on the client's loop; the response's own is empty then.
+    package var onBody: (@Sendable (UnsafeRawBufferPointer) -> Void)?
     /// Never sent on a connection that was used before, which may be dead without anybody knowing. For calls
     /// that must not be repeated, and after a transport error.
     package var freshConnection = false

@@ -3,7 +3,7 @@ package struct HTTPResponse: Sendable {
     package let status: Int
     package let headers: HTTPHeaders
     /// Empty when the body went to a sink.
-    package let body: [UInt8]
+    package var body: [UInt8]
     /// Bytes written to the sink by this response.
     package let bytesStored: Int64
     /// Request body bytes handed to the network, multipart framing included.

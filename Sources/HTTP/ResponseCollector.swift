@@ -15,14 +15,19 @@ struct ResponseCollector {
     private(set) var failureMessage = ""
     private let bodyLimit: Int
     private let sink: HTTPSink?
+    private let onBody: (@Sendable (UnsafeRawBufferPointer) -> Void)?
+    private var passedOn = 0
     private var headerBytes = 0
     private var bodyBegan = false
     /// The offset in the sink's file that the next body byte goes to; nil when the body stays in memory.
     private var sinkOffset: Int64?
 
-    init(bodyLimit: Int, sink: HTTPSink?) {
+    init(
+        bodyLimit: Int, sink: HTTPSink?, onBody: (@Sendable (UnsafeRawBufferPointer) -> Void)? = nil
+    ) {
         self.bodyLimit = bodyLimit
         self.sink = sink
+        self.onBody = onBody
     }
 
     /// One header line or status line, with its line end. False ends the transfer.
@@ -54,10 +59,15 @@ struct ResponseCollector {
             guard beginBody() else { return false }
         }
         guard let sink, let offset = sinkOffset else {
-            guard bytes.count <= bodyLimit - body.count else {
+            guard bytes.count <= bodyLimit - body.count - passedOn else {
                 return fail(.bodyTooLarge, "the response is over \(bodyLimit) bytes")
             }
-            body.append(contentsOf: bytes)
+            if let onBody, status == 200 {
+                passedOn += bytes.count
+                onBody(bytes)
+            } else {
+                body.append(contentsOf: bytes)
+            }
             return true
         }
         guard Int64(bytes.count) <= sink.limit - offset else {

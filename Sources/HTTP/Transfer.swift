@@ -34,7 +34,7 @@ final class Transfer {
         self.completion = completion
         self.now = now
         lastProgress = now()
-        collector = ResponseCollector(bodyLimit: request.bodyLimit, sink: sink)
+        collector = ResponseCollector(bodyLimit: request.bodyLimit, sink: sink, onBody: request.onBody)
         watchdog = request.deadlines.stall.map { StallWatchdog(limits: $0, now: now()) }
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))

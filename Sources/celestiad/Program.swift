@@ -9,8 +9,9 @@ enum Program {
     static let verbs: [Verb] = [
         RunVerb.verb, ScanVerb.verb, PairVerb.verb, ForgetVerb.verb, DevicesVerb.verb, DeviceVerb.verb,
         SessionsVerb.verb, SessionVerb.verb, ImportVerb.verb, StorageVerb.verb,
-        AccountVerb.verb, LoginVerb.verb, LogoutVerb.verb, CloudVerb.verb, StatusVerb.verb, SyncVerb.verb,
-        VersionVerb.verb, HelpVerb.verb,
+        AccountVerb.verb, LoginVerb.verb, LogoutVerb.verb, CloudVerb.verb, ConfigVerb.verb, StatusVerb.verb,
+        SyncVerb.verb,
+        VersionVerb.verb, CompletionsVerb.verb, ManualVerb.verb, HelpVerb.verb,
     ]
 
     static func main() async {

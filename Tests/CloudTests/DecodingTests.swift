@@ -60,9 +60,10 @@ import Testing
         #expect(envelope(asset(",\(field)").replacingFirst(field))?.data(AssetReceipt.self) == nil)
     }
 
-    @Test func oneUnreadableSessionDoesNotCostTheOthers() throws {
+    /// However the answer is cut on its way.
+    @Test(arguments: [1, 7, 4096]) func oneUnreadableSessionDoesNotCostTheOthers(_ piece: Int) throws {
         let list = try #require(
-            envelope(
+            sessions(
                 """
                 [{"id":"s1","clientId":null,"title":"t","startTime":"2026-01-01T00:00:00Z","durationMs":1,"revision":1,
                   "events":[{"id":"e1","clientId":null,"relativeTimeMs":5,"eventType":"HOLOGRAM"}, 7, {"id":"e2"}],
@@ -70,18 +71,63 @@ import Testing
                  {"id":"s2"}, null, "x",
                  {"id":"s3","clientId":"k3","title":null,"startTime":"soon","endTime":null,"durationMs":null,
                   "revision":9223372036854775807,"deletedAt":"once"}]
-                """)?.data(LenientArray<RemoteSession>.self))
-        #expect(list.elements.map(\.id) == ["s1", "s3"])
+                """, pieces: piece))
+        #expect(list.sessions.map(\.id) == ["s1", "s3"])
         #expect(list.unreadableCount == 3)
-        let first = list.elements[0]
+        let first = list.sessions[0]
         #expect(first.events.map(\.eventType.rawValue) == ["HOLOGRAM"])
         #expect(first.assets.count == 1)
         #expect(first.unreadableCount == 3)
-        #expect(list.elements[1].deletedAt != nil, "an unreadable deletion is a deletion")
-        #expect(list.elements[1].revision == .max)
-        let sessions = SessionList(sessions: list.elements, unreadableCount: list.unreadableCount)
-        #expect(sessions.findAsset(clientId: "c1")?.session.id == "s1")
-        #expect(sessions.session(clientId: "k3")?.id == "s3")
+        #expect(list.sessions[1].deletedAt != nil, "an unreadable deletion is a deletion")
+        #expect(list.sessions[1].revision == .max)
+        #expect(list.findAsset(clientId: "c1")?.session.id == "s1")
+        #expect(list.session(clientId: "k3")?.id == "s3")
+    }
+
+    /// The answer with this data, read as it comes in pieces of so many bytes.
+    private func sessions(_ data: String, pieces: Int) -> SessionList? {
+        let reader = SessionListReader { _ in true }
+        feed("{\"code\":0,\"data\":\(data),\"message\":\"]\\\"data\"}", in: pieces) { reader.feed($0) }
+        #expect(Envelope(reader.head)?.message == "]\"data")
+        return reader.list
+    }
+
+    private func feed(_ text: String, in pieces: Int, _ take: (UnsafeRawBufferPointer) -> Void) {
+        let bytes = Array(text.utf8)
+        for start in stride(from: 0, to: bytes.count, by: pieces) {
+            bytes[start..<min(bytes.count, start + pieces)].withUnsafeBytes(take)
+        }
+    }
+
+    /// Answer → its elements, what is left of it, and whether it has a list.
+    @Test(
+        arguments: [
+            (#"{"code":0,"data":[]}"#, [], #"{"code":0,"data":[]}"#, true),
+            (
+                #"{"data" : [ 1 ,"a,]\"" , [[2],{}] ],"code":0}"#, ["1 ", #""a,]\"" "#, "[[2],{}] "],
+                #"{"data" : [],"code":0}"#, true
+            ),
+            (#"{"code":0,"data":null}"#, [], #"{"code":0,"data":null}"#, false),
+            (#"{"code":0,"data":{"data":[1]}}"#, [], #"{"code":0,"data":{"data":[1]}}"#, false),
+            (#"{"code":0,"message":"data","x":[1]}"#, [], #"{"code":0,"message":"data","x":[1]}"#, false),
+            (#"{"da\"ta":[1],"data":[2]}"#, ["2"], #"{"da\"ta":[1],"data":[]}"#, true),
+            (#"[{"data":[1]}]"#, [], #"[{"data":[1]}]"#, false),
+            (#"{"data":[{"a":"long"},3]}"#, ["3"], #"{"data":[]}"#, true),
+            (#"{"data":[{"#, [], #"{"data":["#, true), ("]]}}\"", [], "]]}}\"", false), ("", [], "", false),
+            ("<html>", [], "<html>", false),
+        ] as [(String, [String], String, Bool)])
+    func aListIsCutIntoItsElements(_ answer: String, _ elements: [String], _ head: String, _ hasList: Bool) {
+        for pieces in [1, 3, 100] {
+            var scanner = SessionListScanner(elementLimit: 9)
+            var found: [String] = []
+            feed(answer, in: pieces) {
+                scanner.feed($0) { found.append(String(decoding: $0, as: UTF8.self)) }
+            }
+            #expect(found == elements)
+            #expect(String(decoding: scanner.head, as: UTF8.self) == head)
+            #expect(scanner.hasList == hasList)
+            #expect(scanner.oversizedCount == (answer.contains("long") ? 1 : 0))
+        }
     }
 
     @Test(arguments: ["9223372036854775808", "1.5", "\"1\"", "null", "-1e400"])

@@ -4,10 +4,59 @@ import Recorder
 import Testing
 
 @Suite struct ConfigurationTests {
+    private struct Files: ConfigurationFiles {
+        let texts: [String: String?]
+
+        init(_ texts: [String: String?]) {
+            self.texts = texts
+        }
+
+        func text(of path: String) throws(GatewayError) -> String? { texts[path] ?? nil }
+
+        func names(in folder: String) throws(GatewayError) -> [String] {
+            texts.keys.filter { $0.hasPrefix(folder + "/") }.map { String($0.dropFirst(folder.count + 1)) }
+        }
+    }
+
+    @Test func dropInsGoBeforeTheFileInTheOrderOfTheirNames() throws {
+        let files = Files([
+            "/c": "[Recorder]\nDelete=never\nSyncInterval=2min",
+            "/c.d/20-b.conf": "[Queue]\nReservedMiB=20",
+            "/c.d/10-a.conf": "[Queue]\nReservedMiB=10\nReservedPercent=1",
+            "/c.d/30.conf~": "nonsense",
+        ])
+        let loaded = try Configuration.load(
+            path: "/c", environment: ["CELESTIAD_RECORDER_SYNC_INTERVAL": "3min"], files: files)
+        #expect(loaded.configuration.reservedMiB == 20)
+        #expect(loaded.configuration.reservedPercent == 1)
+        #expect(loaded.configuration.deletePolicy == .never)
+        #expect(loaded.configuration.syncInterval == .seconds(180))
+        let origins = Dictionary(uniqueKeysWithValues: loaded.settings.map { ($0.name, $0.origin) })
+        #expect(origins["ReservedMiB"] == "/c.d/20-b.conf:2")
+        #expect(origins["ReservedPercent"] == "/c.d/10-a.conf:3")
+        #expect(origins["Delete"] == "/c:2")
+        #expect(origins["SyncInterval"] == "CELESTIAD_RECORDER_SYNC_INTERVAL")
+        #expect(origins["Parallel"] == .some(nil))
+        #expect(loaded.settings.count == ConfigurationKey.all.count)
+    }
+
+    @Test func aMistakeInADropInIsFoundThere() {
+        let files = Files(["/c": "", "/c.d/x.conf": "[Queue]\n\nReservedMib=1"])
+        #expect {
+            try Configuration.load(path: "/c", environment: [:], files: files)
+        } throws: { error in
+            let error = error as? GatewayError
+            return error?.message.hasPrefix("/c.d/x.conf:3:") == true
+                && error?.hint == "Did you mean [Queue] ReservedMiB?"
+        }
+    }
+
     private func load(_ text: String?, _ environment: [String: String] = [:]) throws(GatewayError)
         -> Configuration
     {
-        try Configuration.load(path: nil, environment: environment) { _ throws(GatewayError) in text }
+        try Configuration.load(
+            path: nil, environment: environment, files: Files([Configuration.defaultPath: text])
+        ).configuration
     }
 
     @Test func nothingGivesTheDefaults() throws {
@@ -117,7 +166,7 @@ import Testing
 
     @Test func aNamedFileMustExist() {
         #expect {
-            try Configuration.load(path: "/x", environment: [:]) { _ throws(GatewayError) in nil }
+            try Configuration.load(path: "/x", environment: [:], files: Files([:]))
         } throws: { ($0 as? GatewayError)?.message.contains("/x") == true }
     }
 }

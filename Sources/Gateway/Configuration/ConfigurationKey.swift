@@ -43,20 +43,26 @@ package struct ConfigurationKey: Sendable {
             hint: "It takes \(allowed).")
     }
 
+    /// As messages name it.
+    package var title: String { "[\(section)] \(name)" }
+
     /// The value without a password that may stand before an @.
-    private static func shown(_ value: String) -> String {
+    static func shown(_ value: String) -> String {
         guard let at = value.lastIndex(of: "@") else { return Terminal.printable(value) }
         return Terminal.printable("…" + value[at...])
     }
 
     static func unknown(_ entry: INIFile.Entry, at place: String) -> GatewayError {
-        let names = all.map { "[\($0.section)] \($0.name)" }
+        let names = all.map(\.title)
         let written = "[\(entry.section)] \(entry.key)"
         let nearest = Suggestion.nearest(to: written, among: names)
         return GatewayError(
             .configuration, "\(place): there is no key \(Terminal.printable(written))",
             hint: nearest.map { "Did you mean \($0)?" } ?? "The keys are: \(names.joined(separator: ", ")).")
     }
+
+    static let stateDirectory = all[0]
+    static let busAddress = all[2]
 
     package static let all: [ConfigurationKey] = [
         ConfigurationKey(

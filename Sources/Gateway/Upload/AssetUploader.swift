@@ -182,7 +182,10 @@ struct AssetUploader: Sendable {
     }
 
     private func lookUp() async throws(QueueError) -> AssetMachine.Input {
-        switch await context.call({ () async throws(CloudError) in try await context.api.sessions() }) {
+        let remoteID = remoteID
+        switch await context.call({ () async throws(CloudError) in
+            try await context.api.sessions { $0.id == remoteID }
+        }) {
         case .failure(let failure): return .failed(failure)
         case .success(let list):
             guard let found = list.sessions.first(where: { $0.id == remoteID }), found.deletedAt == nil else {

@@ -50,11 +50,14 @@ extension SessionUploader {
     /// Asks the server what it holds of the session, and stores what follows from it.
     func reconcile(_ job: UploadJob) async throws(QueueError) -> Reconciliation {
         let list: SessionList
-        switch await context.call({ () async throws(CloudError) in try await context.api.sessions() }) {
+        let session = job.session
+        let (remoteID, clientID) = (session.remoteID, session.clientID)
+        switch await context.call({ () async throws(CloudError) in
+            try await context.api.sessions { $0.id == remoteID || $0.clientId == clientID }
+        }) {
         case .success(let answer): list = answer
         case .failure(let failure): return .failed(failure)
         }
-        let session = job.session
         let found =
             session.remoteID.flatMap { id in list.sessions.first { $0.id == id } }
             ?? list.session(clientId: session.clientID)

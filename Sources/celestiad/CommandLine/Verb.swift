@@ -15,6 +15,14 @@ struct Verb: Sendable {
     let run: @Sendable (Invocation) async throws(ControlError) -> ExitCode
 }
 
+/// What a shell offers for a word that is still to be typed.
+enum Completion: Sendable, Hashable {
+    case nothing, files, folders
+    /// Ids that the daemon knows now.
+    case recorders, sessions
+    case verbs
+}
+
 /// A word that is not an option.
 struct Positional: Sendable, Hashable {
     /// In capitals, as help shows it.
@@ -24,6 +32,7 @@ struct Positional: Sendable, Hashable {
     var isRequired = true
     /// Takes all the words that are left; the last one only.
     var isRepeated = false
+    var completes = Completion.nothing
 }
 
 /// An option: `--name` or `--name VALUE`.
@@ -34,6 +43,7 @@ struct Option: Sendable, Hashable {
     /// What the value is called in help; nil for a flag.
     var value: String?
     let help: String
+    var completes = Completion.nothing
 
     static let json = Option(name: "json", help: "Print JSON (docs/json.md) instead of text.")
     static let bus = Option(

@@ -62,10 +62,9 @@ extension DaemonControl {
 
     func cloudSessions(_ query: CloudSessionQuery) async throws(ControlError) -> CloudSessionPage {
         let list = try await asking { () async throws(GatewayError) in
-            try await gateway.cloudSessions(deleted: query.deleted)
+            try await gateway.cloudSessions(deleted: query.deleted) { query.deleted || $0.deletedAt == nil }
         }
         let sorted = list.sessions
-            .filter { query.deleted || $0.deletedAt == nil }
             .sorted {
                 ($0.startTime?.secondsSince1970 ?? 0, $0.id) > ($1.startTime?.secondsSince1970 ?? 0, $1.id)
             }
@@ -80,12 +79,12 @@ extension DaemonControl {
 
     func cloudSession(_ id: String) async throws(ControlError) -> CloudSessionDocument {
         let list = try await asking { () async throws(GatewayError) in
-            try await gateway.cloudSessions(deleted: true)
+            try await gateway.cloudSessions(deleted: true) { $0.id.hasPrefix(id) || $0.clientId == id }
         }
         if let exact = list.sessions.first(where: { $0.id == id || $0.clientId == id }) {
             return await document(exact, withAssets: true)
         }
-        let matches = list.sessions.filter { $0.id.hasPrefix(id) }
+        let matches = list.sessions
         guard let match = matches.first else {
             throw ControlError(
                 .notFound, "the account has no session \(Terminal.printable(id))",

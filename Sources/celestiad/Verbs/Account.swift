@@ -27,7 +27,7 @@ enum AccountVerb {
             Passwords.option,
             Option(
                 name: "new-password-file", value: "FILE",
-                help: "For password: read the new one from FILE; - is standard input."),
+                help: "For password: read the new one from FILE; - is standard input.", completes: .files),
             Option(name: "username", value: "NAME", help: "For edit: the new user name."),
             Option(name: "email", value: "ADDRESS", help: "For edit: the new e-mail address."),
             Option(name: "phone", value: "NUMBER", help: "For edit: the new phone number."),

@@ -30,7 +30,9 @@ enum CloudVerb {
         ],
         options: [
             .json,
-            Option(name: "to", value: "DIR", help: "For download: the folder (default: celestia-SESSION)."),
+            Option(
+                name: "to", value: "DIR", help: "For download: the folder (default: celestia-SESSION).",
+                completes: .folders),
             Option(name: "limit", value: "N", help: "For sessions: show at most N (default 50)."),
             Option(name: "offset", value: "N", help: "For sessions: leave out the N newest."),
             Option(name: "deleted", help: "For sessions: with those that were deleted."),

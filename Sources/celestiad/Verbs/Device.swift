@@ -17,8 +17,9 @@ enum DeviceVerb {
         discussion: ["Without an action the recorder is shown."], actions: actions,
         positionals: [
             Positional(
-                name: "ID", help: "Its serial number, a clear beginning of it, or its address."),
-            Positional(name: "ID", help: "", isRequired: false),
+                name: "ID", help: "Its serial number, a clear beginning of it, or its address.",
+                completes: .recorders),
+            Positional(name: "ID", help: "", isRequired: false, completes: .recorders),
             Positional(name: "NAME", help: "For rename: 1 to 64 characters.", isRequired: false),
         ],
         options: [.json, Option(name: "yes", short: "y", help: "Do not ask before unbind.")]

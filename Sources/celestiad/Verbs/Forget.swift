@@ -6,7 +6,9 @@ enum ForgetVerb {
         name: "forget", summary: "Forget a recorder and its Bluetooth bond.",
         discussion: ["What was pulled from it stays in the queue and in the cloud."],
         positionals: [
-            Positional(name: "ID", help: "Its serial number, a clear beginning of it, or its address.")
+            Positional(
+                name: "ID", help: "Its serial number, a clear beginning of it, or its address.",
+                completes: .recorders)
         ],
         options: [
             Option(name: "unbind", help: "Also remove it from your account in the cloud."),

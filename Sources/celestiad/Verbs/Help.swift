@@ -4,7 +4,9 @@ import Control
 enum HelpVerb {
     static let verb = Verb(
         name: "help", summary: "Show what there is, or how a verb is used.",
-        positionals: [Positional(name: "VERB", help: "The verb to explain.", isRequired: false)]
+        positionals: [
+            Positional(name: "VERB", help: "The verb to explain.", isRequired: false, completes: .verbs)
+        ]
     ) { invocation throws(ControlError) in
         // The parser's own way of showing help, so that `help VERB` and `VERB --help` are one text.
         let words = (invocation.positional(0).map { [$0] } ?? []) + ["--help"]

@@ -14,7 +14,9 @@ enum ImportVerb {
             "Of a folder, also what is in its subfolders is taken, as far as it is sound or pictures; names that begin "
                 + "with a dot and symbolic links are left out.",
         ],
-        positionals: [Positional(name: "FILE…", help: "Files or folders.", isRepeated: true)],
+        positionals: [
+            Positional(name: "FILE…", help: "Files or folders.", isRepeated: true, completes: .files)
+        ],
         options: [
             .json,
             Option(

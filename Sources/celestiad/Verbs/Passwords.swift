@@ -10,7 +10,8 @@ struct Passwords {
     static let discussion =
         "A password is asked for without echo, or read from a file, a pipe, or the systemd credential celestiad.password. It is never taken from the command line, where every user could see it."
     static let option = Option(
-        name: "password-file", value: "FILE", help: "Read the password from FILE; - is standard input.")
+        name: "password-file", value: "FILE", help: "Read the password from FILE; - is standard input.",
+        completes: .files)
 
     /// systemd.exec(5), LoadCredential=.
     private static let credential = "celestiad.password"

@@ -30,9 +30,11 @@ enum SessionVerb {
         ],
         actions: actions,
         positionals: [
-            Positional(name: "ID", help: "The session's id or a clear beginning of it."),
-            Positional(name: "ID", help: "", isRequired: false),
-            Positional(name: "DIR", help: "Where export puts the files.", isRequired: false),
+            Positional(
+                name: "ID", help: "The session's id or a clear beginning of it.", completes: .sessions),
+            Positional(name: "ID", help: "", isRequired: false, completes: .sessions),
+            Positional(
+                name: "DIR", help: "Where export puts the files.", isRequired: false, completes: .folders),
         ],
         options: [.json, Option(name: "yes", short: "y", help: "Do not ask before purge.")]
     ) { invocation throws(ControlError) in

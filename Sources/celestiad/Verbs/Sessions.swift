@@ -8,7 +8,7 @@ enum SessionsVerb {
             .json,
             Option(name: "limit", value: "N", help: "Show at most N (default 50)."),
             Option(name: "offset", value: "N", help: "Leave out the N newest."),
-            Option(name: "device", value: "ID", help: "Only those of this recorder."),
+            Option(name: "device", value: "ID", help: "Only those of this recorder.", completes: .recorders),
             Option(
                 name: "state", value: "STATE",
                 help: "Only those in this state, such as imported or uploading."),

@@ -6,7 +6,9 @@ import FoundationEssentials
 enum SyncVerb {
     static let verb = Verb(
         name: "sync", summary: "Pull and upload now, without waiting for the next try.",
-        positionals: [Positional(name: "ID", help: "Only this recorder.", isRequired: false)],
+        positionals: [
+            Positional(name: "ID", help: "Only this recorder.", isRequired: false, completes: .recorders)
+        ],
         options: [.wait("Follow the progress until all is in the cloud, for at most SECONDS.")]
     ) { invocation throws(ControlError) in
         let limit = try invocation.arguments.number("wait", in: 1...604_800)

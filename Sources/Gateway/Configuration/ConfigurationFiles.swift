@@ -1,0 +1,129 @@
+/// Where the configuration comes from: files and variables, read in this order, the later going before the earlier.
+package protocol ConfigurationFiles {
+    /// The file's text; nil when there is none. Throws `configuration` when it cannot be read.
+    func text(of path: String) throws(GatewayError) -> String?
+    /// The names in a folder, unsorted; none when there is no such folder. Throws `configuration`.
+    func names(in folder: String) throws(GatewayError) -> [String]
+}
+
+/// One key's value, and who set it.
+package struct ConfigurationSetting: Sendable, Equatable {
+    package let section: String
+    package let name: String
+    /// As it would be written into a file, without a password that it may hold.
+    package let value: String
+    /// File and line, or a variable; nil: the default.
+    package let origin: String?
+}
+
+extension Configuration {
+    /// The file that is read when no other is named.
+    package static let defaultPath = "/etc/celestiad/celestiad.conf"
+
+    /// Reads the file (missing is fine unless `path` was named by the user), the `*.conf` in the folder beside it that has
+    /// its name and `.d`, in the order of their names, and the environment.
+    ///
+    /// Throws `configuration` naming the file, the line and what is allowed.
+    package static func load(
+        path: String?, environment: [String: String], files: some ConfigurationFiles
+    ) throws(GatewayError) -> (configuration: Configuration, settings: [ConfigurationSetting]) {
+        var reading = ConfigurationReading()
+        reading.take(systemd: environment)
+        let file = path ?? environment["CELESTIAD_CONFIG"]
+        let name = file ?? defaultPath
+        if let text = try files.text(of: name) {
+            try reading.take(file: name, text: text)
+        } else if file != nil {
+            throw GatewayError(
+                .configuration, "the configuration file \(name) does not exist",
+                hint: "Name another with --config or leave it out to use the defaults.")
+        }
+        for dropIn in try files.names(in: name + ".d").sorted() where dropIn.hasSuffix(".conf") {
+            let dropInPath = "\(name).d/\(dropIn)"
+            if let text = try files.text(of: dropInPath) { try reading.take(file: dropInPath, text: text) }
+        }
+        try reading.take(environment: environment)
+        return (reading.configuration, reading.settings)
+    }
+}
+
+/// The configuration while it is read.
+private struct ConfigurationReading {
+    var configuration = Configuration()
+    private var set: [String: ConfigurationSetting] = [:]
+
+    var settings: [ConfigurationSetting] {
+        ConfigurationKey.all.map { key in
+            set[key.title]
+                ?? ConfigurationSetting(
+                    section: key.section, name: key.name, value: key.standard, origin: nil)
+        }
+    }
+
+    /// systemd names directories of its own; the files and our variables go before it.
+    mutating func take(systemd environment: [String: String]) {
+        if let directory = environment["STATE_DIRECTORY"], !directory.isEmpty {
+            configuration.stateDirectory = directory
+            note(ConfigurationKey.stateDirectory, directory, "STATE_DIRECTORY")
+        }
+        if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
+            configuration.passwordFile = "\(directory)/celestiad.password"
+        }
+    }
+
+    mutating func take(file: String, text: String) throws(GatewayError) {
+        var lines: [String: Int] = [:]
+        for entry in try INIFile.parse(text, name: file) {
+            let place = "\(file):\(entry.line)"
+            guard
+                let key = ConfigurationKey.all.first(where: {
+                    $0.section == entry.section && $0.name == entry.key
+                })
+            else { throw ConfigurationKey.unknown(entry, at: place) }
+            if let first = lines.updateValue(entry.line, forKey: key.title) {
+                throw GatewayError(
+                    .configuration, "\(place): \(key.title) is set again; line \(first) sets it already",
+                    hint: "Remove one of the two lines.")
+            }
+            try key.set(entry.value, in: &configuration, at: place)
+            note(key, entry.value, place)
+        }
+    }
+
+    mutating func take(environment: [String: String]) throws(GatewayError) {
+        try Self.checkNames(environment)
+        for key in ConfigurationKey.all {
+            guard let value = environment[key.variable] else { continue }
+            try key.set(value, in: &configuration, at: "the environment variable \(key.variable)")
+            note(key, value, key.variable)
+        }
+        // What every D-Bus program honours, below our own variable.
+        if environment["CELESTIAD_BUS"] == nil, let address = environment["DBUS_SYSTEM_BUS_ADDRESS"],
+            !address.isEmpty
+        {
+            configuration.busAddress = address
+            note(ConfigurationKey.busAddress, address, "DBUS_SYSTEM_BUS_ADDRESS")
+        }
+    }
+
+    private mutating func note(_ key: ConfigurationKey, _ value: String, _ origin: String) {
+        set[key.title] = ConfigurationSetting(
+            section: key.section, name: key.name, value: ConfigurationKey.shown(value), origin: origin)
+    }
+
+    /// Variables of ours that are no keys: where the file is, and what only the command line reads.
+    private static let otherVariables = [
+        "CELESTIAD_CONFIG", "CELESTIAD_PROGRESS_INTERVAL", "CELESTIAD_FAILPOINT",
+    ]
+
+    private static func checkNames(_ environment: [String: String]) throws(GatewayError) {
+        let known = ConfigurationKey.all.map(\.variable) + otherVariables
+        for name in environment.keys.sorted() where name.hasPrefix("CELESTIAD_") && !known.contains(name) {
+            let nearest = Suggestion.nearest(to: name, among: known)
+            throw GatewayError(
+                .configuration, "there is no environment variable \(Terminal.printable(name))",
+                hint: nearest.map { "Did you mean \($0)?" }
+                    ?? "docs/configuration.md lists those that there are.")
+        }
+    }
+}

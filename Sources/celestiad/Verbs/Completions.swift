@@ -1,0 +1,37 @@
+import Control
+
+/// `celestiad completions WHAT`
+enum CompletionsVerb {
+    static let actions = Actions(
+        "completions",
+        ShellCompletion.Shell.allCases.map {
+            Action($0.rawValue, "", "Print the completions for \($0.rawValue).")
+        } + [
+            Action("devices", "", "Print the ids of the paired recorders."),
+            Action("sessions", "", "Print the ids of the newest sessions."),
+            Action("verbs", "", "Print the verbs."),
+        ])
+
+    static let verb = Verb(
+        name: "completions", summary: "Print completions for a shell.",
+        discussion: ["For bash: celestiad completions bash > /etc/bash_completion.d/celestiad"],
+        actions: actions,
+        positionals: [Positional(name: "ACTION", help: "One of those above.")]
+    ) { invocation throws(ControlError) in
+        let action = try actions.action(invocation)
+        let console = invocation.console
+        if let shell = ShellCompletion.Shell(rawValue: action) {
+            console.print(ShellCompletion.script(for: shell, Program.verbs))
+            return .success
+        }
+        switch action {
+        case "verbs": console.print(Program.verbs.map(\.name))
+        case "devices":
+            console.print(try await invocation.connect().recorders().map { Text.clean($0.id) })
+        default:
+            let page = try await invocation.connect().sessions(SessionQuery(limit: 100))
+            console.print(page.sessions.map { Text.clean($0.id) })
+        }
+        return .success
+    }
+}

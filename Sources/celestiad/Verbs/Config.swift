@@ -1,0 +1,111 @@
+import Control
+import Gateway
+
+/// `celestiad config ACTION`
+enum ConfigVerb {
+    static let actions = Actions(
+        "config",
+        [
+            Action("check", "", "Read the configuration as the daemon would, and say what is wrong with it."),
+            Action("show", "", "Show every key with its value, and where that was set."),
+            Action("sample", "", "Print a file with every key, its meaning and its default."),
+        ])
+
+    static let verb = Verb(
+        name: "config", summary: "Check the configuration, show it, or print a file to begin with.",
+        discussion: [
+            "\(Configuration.defaultPath) is read, then the *.conf in \(Configuration.defaultPath).d in the order of their "
+                + "names, then the environment; the later goes before the earlier. The daemon reads them when it starts."
+        ],
+        actions: actions,
+        positionals: [Positional(name: "ACTION", help: "One of those above.")],
+        options: [
+            Option(
+                name: "config", value: "FILE",
+                help: "Read this file instead of \(Configuration.defaultPath); also CELESTIAD_CONFIG.",
+                completes: .files),
+            .json,
+        ]
+    ) { invocation throws(ControlError) in
+        let action = try actions.action(invocation)
+        if action == "sample" {
+            invocation.console.print(ConfigurationText.sample)
+            return .success
+        }
+        let path = invocation.arguments.value("config")
+        let settings: [ConfigurationSetting]
+        do throws(GatewayError) {
+            settings = try Configuration.load(
+                path: path, environment: invocation.environment, files: LocalConfigurationFiles()
+            ).settings
+        } catch {
+            throw ControlError(error)
+        }
+        if invocation.wantsJSON {
+            try invocation.console.printJSON(SettingsDocument(settings))
+        } else if action == "show" {
+            invocation.console.print(ConfigurationText.lines(settings))
+        } else {
+            let count = settings.count { $0.origin != nil }
+            invocation.console.print(
+                "the configuration is understood: \(Units.count(count, "key")) set, \(settings.count - count) at their defaults"
+            )
+        }
+        return .success
+    }
+}
+
+/// What `config --json` prints.
+private struct SettingsDocument: Encodable {
+    struct Entry: Encodable {
+        let section: String
+        let key: String
+        let value: String
+        let origin: String?
+    }
+
+    let settings: [Entry]
+
+    init(_ settings: [ConfigurationSetting]) {
+        self.settings = settings.map {
+            Entry(section: $0.section, key: $0.name, value: $0.value, origin: $0.origin)
+        }
+    }
+}
+
+/// The configuration as text that could be its file. Pure.
+enum ConfigurationText {
+    static func lines(_ settings: [ConfigurationSetting]) -> [String] {
+        sections(settings, \.section) { setting in
+            let origin = setting.origin.map { "set by \(Text.clean($0))" } ?? "the default"
+            return ["# \(origin)", "\(setting.name)=\(Text.clean(setting.value))"]
+        }
+    }
+
+    /// Every key commented out, with what it means.
+    static var sample: [String] {
+        [
+            "# See celestiad.conf(5). What is commented out has its default.",
+            "# Read again when the service starts; celestiad config check says what is wrong before that.",
+        ]
+            + sections(ConfigurationKey.all, \.section) { key in
+                Text.wrap(key.documentation, width: 96).map { "# \($0)" }
+                    + ["# It takes \(key.allowed).", "#\(key.name)=\(key.standard)"]
+            }
+    }
+
+    private static func sections<Item>(
+        _ items: [Item], _ section: KeyPath<Item, String>, _ entry: (Item) -> [String]
+    ) -> [String] {
+        var lines: [String] = []
+        var current: String?
+        for item in items {
+            if item[keyPath: section] != current {
+                current = item[keyPath: section]
+                lines += ["", "[\(item[keyPath: section])]"]
+            }
+            lines += entry(item)
+        }
+        return Array(lines.drop { $0.isEmpty })
+    }
+}

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BlueZ
 
-@Suite(.timeLimit(.minutes(1))) struct L2CAPSocketTests {
+@Suite(.timeLimit(.minutes(5))) struct L2CAPSocketTests {
     /// A channel over an ordinary stream socket, and its other end.
     private func pair(on loop: EventLoop) throws -> (L2CAPSocket, Int32) {
         var ends: [Int32] = [0, 0]

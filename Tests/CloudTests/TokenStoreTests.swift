@@ -331,7 +331,7 @@ import Testing
     }
 
     /// A stop waits for a rotation that is under way, unless it has to hurry.
-    @Test(.timeLimit(.minutes(1))) func aRefreshUnderWayIsWaitedFor() async throws {
+    @Test(.timeLimit(.minutes(5))) func aRefreshUnderWayIsWaitedFor() async throws {
         let (asked, ask) = AsyncStream.makeStream(of: Void.self)
         let (answers, answer) = AsyncStream.makeStream(of: Void.self)
         let transport = FakeTransport { request, _ in

@@ -6,7 +6,7 @@ import Testing
 @testable import celestiad
 
 /// `account`, `cloud` and the actions of `device`, against a stub.
-@Suite(.timeLimit(.minutes(1))) struct CloudVerbTests {
+@Suite(.timeLimit(.minutes(5))) struct CloudVerbTests {
     private static func file(_ text: String, _ folder: TemporaryDirectory, _ name: String) throws -> String {
         let path = "\(folder.path)/\(name)"
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -149,7 +149,7 @@ import Testing
 }
 
 /// `cloud download`: what it writes, checks and says.
-@Suite(.timeLimit(.minutes(1))) struct CloudDownloadTests {
+@Suite(.timeLimit(.minutes(5))) struct CloudDownloadTests {
     private let folder = TemporaryDirectory()
     private var target: String { folder.path + "/out" }
     /// The name that a hostile one becomes.

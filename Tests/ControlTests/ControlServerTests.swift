@@ -13,7 +13,7 @@ private struct Nobody: UserAccounts {
     func groups(of account: UserAccount) -> [UInt32] { [100] }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ControlServerTests {
+@Suite(.timeLimit(.minutes(5))) struct ControlServerTests {
     @Test func everyRequestReachesTheModelAndItsAnswerTheClient() async throws {
         try await Harness.with { harness in
             let client = harness.client

@@ -5,7 +5,7 @@ import Testing
 @testable import celestiad
 
 /// What is made from the declarations of the verbs: completions and manual pages.
-@Suite(.timeLimit(.minutes(1))) struct GeneratedTextTests {
+@Suite(.timeLimit(.minutes(5))) struct GeneratedTextTests {
     /// Runs a program on a script; nil where the machine does not have it.
     private func run(_ program: [String], _ script: [String]) throws -> (status: Int32, output: String)? {
         let path = ["/usr/bin/\(program[0])", "/bin/\(program[0])"].first {

@@ -51,7 +51,7 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct InterfaceTests {
+@Suite(.timeLimit(.minutes(5))) struct InterfaceTests {
     private static let directory = URL(filePath: #filePath).appending(path: "../../../dbus").standardized
 
     private func file(_ interface: String) throws -> String {

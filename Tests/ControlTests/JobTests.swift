@@ -6,7 +6,7 @@ import Testing
 
 @testable import Control
 
-@Suite(.timeLimit(.minutes(1))) struct JobTests {
+@Suite(.timeLimit(.minutes(5))) struct JobTests {
     @Test func aScanReturnsWhatWasFound() async throws {
         try await Harness.with { harness in
             let far = ScanResultDocument(address: "AA", rssi: -90, paired: true, seenAt: Fixtures.now)

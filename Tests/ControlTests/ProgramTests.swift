@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The built program itself, as a user runs it.
-@Suite(.timeLimit(.minutes(1))) struct ProgramTests {
+@Suite(.timeLimit(.minutes(5))) struct ProgramTests {
     /// Beside the test bundle that this runs from.
     private static var program: URL {
         let bundle =

@@ -7,7 +7,7 @@ import Testing
 @testable import celestiad
 
 /// The verbs that act on sessions, import files and show the storage.
-@Suite(.timeLimit(.minutes(1))) struct SessionActionTests {
+@Suite(.timeLimit(.minutes(5))) struct SessionActionTests {
     @Test(arguments: ["reconcile", "retry", "cancel", "pause", "resume"])
     func actionsReachTheDaemon(_ action: String) async throws {
         try await Harness.with { harness in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import celestiad
 
-@Suite(.timeLimit(.minutes(1))) struct StatusWatchTests {
+@Suite(.timeLimit(.minutes(5))) struct StatusWatchTests {
     /// A daemon that can be ended and started again.
     private struct Daemon {
         let connection: Connection

@@ -6,7 +6,7 @@ import Testing
 
 @testable import celestiad
 
-@Suite(.timeLimit(.minutes(1))) struct VerbTests {
+@Suite(.timeLimit(.minutes(5))) struct VerbTests {
     @Test func readingVerbsPrintTextOrJSON() async throws {
         try await Harness.with { harness in
             let cases: [([String], ExitCode, String, String)] = [

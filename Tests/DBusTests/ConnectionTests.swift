@@ -29,7 +29,7 @@ private let echo = ExportedInterface(
         ExportedProperty("Absent", .string) { nil },
     ])
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectionTests {
     /// Runs `body` with a client while a server serves `echo` on a bus of their own.
     private func withServer(
         _ body: (_ client: Connection, _ server: Connection, _ bus: TestBus) async throws -> Void

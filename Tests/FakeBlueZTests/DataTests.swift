@@ -7,7 +7,7 @@ import RecorderModel
 import SimulatorControl
 import Testing
 
-@Suite(.timeLimit(.minutes(1)), .serialized) struct DataTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct DataTests {
     @Test func aFileComesByteForByteThroughTheDescriptor() async throws {
         try await Hub.run { hub in
             try await hub.pairAndConnect()

@@ -4,7 +4,7 @@ import RecorderModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DiscoveryTests {
+@Suite(.timeLimit(.minutes(5))) struct DiscoveryTests {
     @Test func discoveryFindsRecordersForAsLongAsItsCallerWants() async throws {
         try await Hub.run(recorders: 2) { hub in
             #expect(try await hub.objects().keys.sorted().map(\.text) == ["/org/bluez", "/org/bluez/hci0"])

@@ -7,7 +7,7 @@ import RecorderModel
 import SimulatorControl
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LinkTests {
+@Suite(.timeLimit(.minutes(5))) struct LinkTests {
     @Test(arguments: BlueZVersion.allCases)
     func everyAttributeIsThereWhenServicesAreResolved(version: BlueZVersion) async throws {
         try await Hub.run(version: version) { hub in

@@ -4,7 +4,7 @@ import Recorder
 import RecorderModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PairingTests {
+@Suite(.timeLimit(.minutes(5))) struct PairingTests {
     @Test(arguments: [
         (PairingMethod.numericComparison, "DisplayYesNo", "RequestConfirmation", true),
         (.numericComparison, "KeyboardDisplay", "RequestConfirmation", true),

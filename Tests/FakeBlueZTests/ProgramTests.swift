@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The program as a user starts it, and bluetoothctl as the judge of what it shows.
-@Suite(.timeLimit(.minutes(1)), .serialized) struct ProgramTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct ProgramTests {
     private static let program = products + "/celestia-recorder"
 
     /// The folder that the test bundle was built into.

@@ -164,7 +164,7 @@ extension ImportBench {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct StorageWatchTests {
+@Suite(.timeLimit(.minutes(5))) struct StorageWatchTests {
     /// The disk is low, and has room again: somebody has to say so (syncthing never un-stuck).
     @Test func roomIsNoticed() async throws {
         let directory = TemporaryDirectory()

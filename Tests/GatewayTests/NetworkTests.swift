@@ -108,7 +108,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct NetworkWatchTests {
+@Suite(.timeLimit(.minutes(5))) struct NetworkWatchTests {
     @Test func whatComesBySocketIsTold() async throws {
         var ends: [Int32] = [0, 0]
         try #require(
@@ -174,7 +174,7 @@ import Testing
 }
 
 /// NetworkManager's opinion, from one of its name on a bus of the test's own.
-@Suite(.timeLimit(.minutes(1))) struct MeteredWatchTests {
+@Suite(.timeLimit(.minutes(5))) struct MeteredWatchTests {
     @Test func theOpinionIsFollowed() async throws {
         let bus = try TestBus()
         let (told, tell) = AsyncStream.makeStream(of: NetworkPrice.self)

@@ -308,7 +308,7 @@ import Testing
 
     /// A cloud that does not answer does not hold up a stop: whatever waits is cancelled, and settled by the next start.
     @Test(
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(5)),
         arguments: [
             "upsertSession", "uploadAsset", "initializeChunkedUpload", "uploadChunk", "completeChunkedUpload",
         ])

@@ -187,7 +187,7 @@ final class UploadFixture {
 
     func untilImported(_ ids: [SessionID]) async throws {
         var waiting = ids[...]
-        try await until(90, "the import of \(ids.count) sessions") {
+        try await until(600, "the import of \(ids.count) sessions") {
             // Imported is final.
             while let id = waiting.last {
                 guard try await self.state(id) == .imported else { return false }

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTP
 
 /// One limit for all requests that are paced.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct PacingTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PacingTests {
     private func upload(_ server: MisbehavingServer, _ size: Int) throws -> HTTPRequest {
         var request = try server.request(.post, "/echo")
         request.body = .bytes([UInt8](repeating: 7, count: size), type: "application/octet-stream")

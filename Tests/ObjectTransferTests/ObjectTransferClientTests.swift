@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObjectTransfer
 
-@Suite(.timeLimit(.minutes(1))) struct ObjectTransferClientTests {
+@Suite(.timeLimit(.minutes(5))) struct ObjectTransferClientTests {
     private static let content: [UInt8] = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
     private func server(

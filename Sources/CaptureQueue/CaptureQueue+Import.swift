@@ -41,12 +41,15 @@ package struct ImportedFile: Sendable, Equatable {
 /// The session that an imported file is in.
 package struct ImportOutcome: Sendable, Equatable {
     package let session: SessionID
-    /// Whether this import made it; false: the queue had these bytes already.
+    /// Whether this import made it; false: the queue had the session already.
     package let isNew: Bool
+    /// Whether the session had lost these bytes and has them again.
+    package let isRestored: Bool
 
-    package init(session: SessionID, isNew: Bool) {
+    package init(session: SessionID, isNew: Bool, isRestored: Bool = false) {
         self.session = session
         self.isNew = isNew
+        self.isRestored = isRestored
     }
 }
 
@@ -60,22 +63,34 @@ struct Import {
 /// Files that come from elsewhere: copied whole, each a session of its own. The source is told that a file was taken
 /// only when it is durable; the same content is taken once, whatever it is called (F-16).
 extension CaptureQueue {
-    /// The session that has a file with this content, here or in the cloud; nil when there is none. Sessions that the
-    /// user discarded do not count: who offers a file again wants it.
-    package func session(content digest: SHA256Digest, size: Int64) throws(QueueError) -> SessionID? {
-        try database.first(ImportQueries.content, digest, size) { row throws(QueueError) in
+    /// The session for `host` (nil: for any) that has a file with this content, here or in the cloud; nil when there is
+    /// none. Sessions that the user discarded do not count: who offers a file again wants it.
+    package func session(
+        content digest: SHA256Digest, size: Int64, host: String? = nil
+    ) throws(QueueError) -> SessionID? {
+        try database.first(ImportQueries.content, digest, size, host) { row throws(QueueError) in
             try row.sessionID()
         }
     }
 
-    /// A stored file, to be read by its user. Throws `notFound` when there is none or its bytes are not here, and
-    /// `assetMissing` or `assetCorrupt` when they are gone or changed.
+    /// A file, to be read by its user, who compares its SHA-256: where it is not stored, whatever there is of its bytes,
+    /// such as what was set aside because it has changed. Throws `notFound` when nothing of it is here.
     package func openForReading(_ id: AssetID) throws(QueueError) -> AssetFile {
         let asset = try requireAsset(id)
-        guard asset.pullState == .stored else {
-            throw QueueError(.notFound, "the bytes of this file are not here (\(asset.pullState.rawValue))")
+        if asset.pullState == .stored,
+            let file = try? spool.openStored(asset.sessionID, id, size: asset.byteSize)
+        {
+            return file
         }
-        return try spool.openStored(asset.sessionID, id, size: asset.byteSize)
+        if let remains = try spool.remains(of: id, in: asset.sessionID) { return remains }
+        let why =
+            switch asset.pullState {
+            case .released: asset.uploadState == .uploaded ? "the cloud has it" : "it was removed"
+            case .wanted: "its source has not given it yet"
+            case .unobtainable: "its source did not have it any more"
+            case .stored, .damaged: "it is gone"
+            }
+        throw QueueError(.notFound, "the bytes of this file are not here: \(why)")
     }
 
     /// Begins to copy a file of so many bytes; returns the number of the import. Throws `lowSpace`.
@@ -102,38 +117,100 @@ extension CaptureQueue {
         try copy.writer.append(bytes)
     }
 
-    /// Takes the copy into the queue, durably: file, description, rename, COMMIT. Throws `sizeMismatch` when it is not
-    /// complete; then, and after any other error, `abandonImport`.
-    package func finishImport(_ number: Int, _ file: ImportedFile) throws(QueueError) -> ImportOutcome {
+    /// Takes the copy into the queue, durably: file, description, rename, COMMIT. A session that is known and has lost
+    /// exactly these bytes gets them back. Throws `sizeMismatch` when the copy is not complete; then, and after any other
+    /// error, `abandonImport`.
+    package func finishImport(_ number: Int, _ file: ImportedFile) async throws(QueueError) -> ImportOutcome {
+        let digest = try complete(number).writer.digest()
+        let size = try complete(number).byteSize
+        // What lies where the file belongs is read before it is believed; meanwhile others may come and go.
+        let seen = try place(of: digest, size, file.targetHost)
+        let isIntact = try await holds(seen, digest, size)
+        let copy = try complete(number)
+        if let known = try session(content: digest, size: size, host: file.targetHost) {
+            abandonImport(number)
+            return ImportOutcome(session: known, isNew: false)
+        }
+        let place = try place(of: digest, size, file.targetHost)
+        guard place == seen else {
+            throw QueueError(.io, "the queue changed while the file was taken", hint: "try again")
+        }
+        let registration = place.isKnown ? nil : try registration(of: file, digest, size, place)
+        _ = try registration?.validated()
+        let now = now
+        try guarding { () throws(QueueError) in
+            _ = try copy.writer.seal()
+            let sidecar = AssetSidecar(
+                session: place.session.text, asset: place.asset.text, byteSize: size, sha256: digest.hex,
+                crc32: place.crc32, storedAt: now.milliseconds)
+            try spool.nameContent(copy.staged, sidecar)
+            try spool.publish(
+                copy.staged, registration, as: place.session, intact: isIntact ? [place.asset] : [])
+        }
+        imports[number] = nil
+        try change { _ throws(QueueError) in
+            if let registration {
+                _ = try enter(registration, place.session, isNew: true)
+            } else {
+                try wantAgain(place.asset)
+            }
+            _ = try markStored(place.asset, digest, place.crc32, now)
+        }
+        undescribed.remove(place.session)
+        return ImportOutcome(
+            session: place.session, isNew: !place.isKnown, isRestored: place.isKnown)
+    }
+
+    private func complete(_ number: Int) throws(QueueError) -> Import {
         _ = try writable
         let copy = try running(number)
         guard copy.writer.length == copy.byteSize else {
             throw QueueError(.sizeMismatch, "the file became shorter while it was read")
         }
-        let digest = copy.writer.digest()
-        if let known = try session(content: digest, size: copy.byteSize) {
-            abandonImport(number)
-            return ImportOutcome(session: known, isNew: false)
+        return copy
+    }
+
+    /// Where a content belongs: a session that has lost it, or else its own, which follows from the content and from how
+    /// often it was taken and discarded (or taken for another host) before.
+    private func place(
+        of digest: SHA256Digest, _ size: Int64, _ host: String
+    ) throws(QueueError) -> ImportPlace {
+        let lost = try database.first(ImportQueries.lost, digest, size, host) { row throws(QueueError) in
+            ImportPlace(
+                session: try row.sessionID(), asset: try row.assetID(), crc32: try row.uint32OrNil(),
+                isKnown: true)
         }
-        let registration = try registration(of: file, digest, copy.byteSize)
-        let session = try registration.validated()
-        let asset = registration.assetID(of: registration.assets[0], session: session)
-        let now = now
-        try guarding { () throws(QueueError) in
-            _ = try copy.writer.seal()
-            let sidecar = AssetSidecar(
-                session: session.text, asset: asset.text, byteSize: copy.byteSize, sha256: digest.hex,
-                crc32: nil,
-                storedAt: now.milliseconds)
-            try spool.nameContent(copy.staged, sidecar)
-            try spool.publish(copy.staged, registration, as: session)
+        if let lost, pulls[lost.asset] == nil { return lost }
+        var attempt = 0
+        while true {
+            let name = Identity.importedSession(sha256: digest, attempt: attempt)
+            guard let id = SessionID(name) else { throw QueueError(.invalidInput, "no session id") }
+            let row = try sessionRow(id)
+            let isOver: Bool =
+                if let row {
+                    row.state == .cancelled || row.state == .imported || row.targetHost != host
+                } else {
+                    try spool.isCancelled(id)
+                }
+            guard isOver else {
+                let asset = Identity.asset(session: id, sourceKey: digest.hex)
+                return ImportPlace(session: id, asset: asset, crc32: nil, isKnown: row != nil)
+            }
+            attempt += 1
         }
-        imports[number] = nil
-        try change { _ throws(QueueError) in
-            _ = try enter(registration, session, isNew: true)
-            _ = try markStored(asset, digest, nil, now)
+    }
+
+    /// Whether the bytes lie in their place already. What cannot be read there does not count.
+    private func holds(
+        _ place: ImportPlace, _ digest: SHA256Digest, _ size: Int64
+    ) async throws(QueueError) -> Bool {
+        let file: AssetFile
+        do throws(QueueError) {
+            file = try spool.openStored(place.session, place.asset, size: size)
+        } catch {
+            return false
         }
-        return ImportOutcome(session: session, isNew: true)
+        return (try? await Self.digest(of: file)) == digest
     }
 
     /// Throws the copy away. No error when it is over already.
@@ -162,12 +239,11 @@ extension CaptureQueue {
     }
 
     private func registration(
-        of file: ImportedFile, _ digest: SHA256Digest, _ size: Int64
+        of file: ImportedFile, _ digest: SHA256Digest, _ size: Int64, _ place: ImportPlace
     ) throws(QueueError) -> CaptureRegistration {
-        let discarded = try database.number(ImportQueries.discarded, digest, size) ?? 0
-        return CaptureRegistration(
-            captureID: Identity.importedSession(sha256: digest, attempt: Int(clamping: discarded)),
-            sourceKind: file.sourceKind, origin: nil, originDeviceID: try hubID(),
+        CaptureRegistration(
+            captureID: place.session.text, sourceKind: file.sourceKind, origin: nil,
+            originDeviceID: try hubID(),
             targetHost: file.targetHost,
             title: file.name, startedAt: CaptureTime(text: file.modifiedText, instant: file.modified),
             durationMs: 0,
@@ -183,55 +259,26 @@ extension CaptureQueue {
     }
 }
 
-/// A file of a watched folder that was dealt with.
-package struct TakenFile: Sendable, Equatable {
-    package var path: String
-    package var size: Int64
-    /// Nanoseconds since 1970.
-    package var modified: Int64
-    package var inode: UInt64
-
-    package init(path: String, size: Int64, modified: Int64, inode: UInt64) {
-        self.path = path
-        self.size = size
-        self.modified = modified
-        self.inode = inode
-    }
-}
-
-extension CaptureQueue {
-    /// Whether the file, as it is now, was dealt with.
-    package func isTaken(_ file: TakenFile) throws(QueueError) -> Bool {
-        try database.number(
-            "SELECT 1 FROM taken_files WHERE path = ? AND size = ? AND modified_ns = ? AND inode = ?",
-            file.path,
-            file.size, file.modified, Int64(bitPattern: file.inode)) != nil
-    }
-
-    /// Stores that the file was dealt with: taken as (a part of) a session, or refused for good.
-    package func noteTaken(
-        _ file: TakenFile, session: SessionID?, refusal: String? = nil
-    ) throws(QueueError) {
-        let now = now
-        try change { database throws(QueueError) in
-            try database.run(
-                "INSERT OR REPLACE INTO taken_files (path, size, modified_ns, inode, session_id, refusal, taken_at)"
-                    + " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                file.path, file.size, file.modified, Int64(bitPattern: file.inode), session,
-                refusal.map(Self.bounded), now)
-        }
-    }
-}
-
 enum ImportQueries {
     static let content = """
         SELECT s.id FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
-        WHERE a.sha256 = ? AND a.byte_size = ? AND s.state <> 'cancelled'
-            AND a.pull_state IN ('stored', 'released') ORDER BY s.seq LIMIT 1
+        WHERE a.sha256 = ?1 AND a.byte_size = ?2 AND s.state <> 'cancelled'
+            AND (a.pull_state IN ('stored', 'released') OR a.upload_state = 'uploaded')
+            AND (?3 IS NULL OR s.target_host = ?3) ORDER BY s.seq LIMIT 1
         """
-    static let discarded = """
-        SELECT count(*) FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
-        WHERE a.sha256 = ? AND a.byte_size = ? AND s.state = 'cancelled' AND s.source_kind <> 'recorder'
-            AND s.migrated_from IS NULL
+    /// What was stored and is not here any more, nor in the cloud.
+    static let lost = """
+        SELECT s.id, a.id, a.crc32 FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
+        WHERE a.sha256 = ?1 AND a.byte_size = ?2 AND s.target_host = ?3 AND s.state NOT IN ('cancelled', 'imported')
+            AND a.pull_state IN ('damaged', 'wanted') AND a.upload_state <> 'uploaded' ORDER BY s.seq LIMIT 1
         """
+}
+
+/// Where an imported file is put.
+private struct ImportPlace: Equatable {
+    let session: SessionID
+    let asset: AssetID
+    let crc32: UInt32?
+    /// Whether the session is in the queue, without its bytes.
+    let isKnown: Bool
 }

@@ -144,7 +144,8 @@ extension CaptureQueue {
             if ![.cancelled, .failedTerminal, .imported].contains(session.state) {
                 try hold(session.id, .conflict, detail: message)
             }
-            throw QueueError(.receiptMismatch, message, hint: HoldReason.conflict.clearedBy)
+            throw QueueError(
+                .receiptMismatch, message, hint: HoldReason.conflict.clearedBy(session: session.id.text))
         }
         let now = now
         return try change { database throws(QueueError) in

@@ -97,7 +97,7 @@ extension CaptureQueue {
         let bytes = try database.first(
             "SELECT wanted_bytes, stored_bytes, unsent_bytes, unsent_files FROM tallies"
         ) { row throws(QueueError) in (try row.int64(), try row.int64(), try row.int64(), try row.int()) }
-        let ambiguous = try database.number("SELECT count(*) FROM inflight WHERE is_ambiguous = 1")
+        let ambiguous = try database.number(SessionQueries.ambiguous)
         return QueueCounts(
             sessions: Dictionary(uniqueKeysWithValues: states), wantedBytes: bytes?.0 ?? 0,
             storedBytes: bytes?.1 ?? 0, unsentBytes: bytes?.2 ?? 0,
@@ -115,10 +115,12 @@ extension CaptureQueue {
         let holds = try database.all(
             "SELECT \(Hold.columns) FROM holds WHERE session_seq = ? ORDER BY since, reason", session.sequence
         ) { row throws(QueueError) in try Hold(&row) }
-        let ambiguous = try database.number(
-            "SELECT 1 FROM inflight WHERE session_seq = ? AND is_ambiguous = 1 LIMIT 1", session.sequence)
+        let doubt = try database.first(
+            "SELECT detail FROM inflight WHERE session_seq = ? AND is_ambiguous = 1 ORDER BY id LIMIT 1",
+            session.sequence
+        ) { row throws(QueueError) in try row.textOrNil() ?? "the answer is not known" }
         return SessionSummary(
-            session: session, holds: holds, progress: try progress(session), isAmbiguous: ambiguous != nil)
+            session: session, holds: holds, progress: try progress(session), doubt: doubt)
     }
 
     private func progress(_ session: SessionRecord) throws(QueueError) -> SessionProgress {
@@ -152,6 +154,17 @@ enum SessionQueries {
         """
     }
 
+    /// What a user has discarded is looked up once, and needs nobody's attention.
+    static let ambiguous = """
+        SELECT count(*) FROM inflight AS i JOIN sessions AS s ON s.seq = i.session_seq
+        WHERE i.is_ambiguous = 1 AND s.state <> 'cancelled'
+        """
+
+    static let discardedInDoubt = """
+        SELECT \(SessionRecord.columns) FROM sessions WHERE seq IN (SELECT session_seq FROM inflight)
+            AND state = 'cancelled' AND target_host = ? ORDER BY seq LIMIT ?
+        """
+
     static func count(_ filter: SessionFilter, ofRecorder: Bool) -> String {
         "SELECT count(*) + 0 * ifnull(?3, ?4) FROM sessions WHERE \(condition(filter, ofRecorder))"
     }
@@ -167,7 +180,8 @@ enum SessionQueries {
                 """
                 ?2 IS NULL AND seq IN (SELECT seq FROM sessions WHERE held > 0
                     UNION SELECT seq FROM sessions WHERE state = 'failed_terminal'
-                    UNION SELECT session_seq FROM inflight WHERE is_ambiguous = 1)
+                    UNION SELECT session_seq FROM inflight AS i JOIN sessions AS s ON s.seq = i.session_seq
+                        WHERE i.is_ambiguous = 1 AND s.state <> 'cancelled')
                 """
             }
         return "seq < ?1 AND \(recorder) AND \(state)"

@@ -5,7 +5,7 @@ extension CaptureQueue {
     /// same session. What the old host has got already stays there.
     ///
     /// Throws `illegalTransition` for a session that is imported, cancelled, not complete here or being sent right now,
-    /// and `invalidInput` when it is for that host already.
+    /// `intentPending` while it is in doubt, and `invalidInput` when it is for that host already.
     package func migrate(_ id: SessionID, to host: String) throws(QueueError) -> SessionID {
         let new = Identity.migratedSession(id, to: host)
         if let newID = SessionID(new), try sessionRow(newID) != nil { return newID }
@@ -17,6 +17,15 @@ extension CaptureQueue {
             throw QueueError(
                 .illegalTransition, "session \(id) is being sent at the moment",
                 hint: "celestiad session pause \(id)")
+        }
+        guard detail.intents.isEmpty else {
+            throw QueueError(
+                .intentPending,
+                "it is not known yet what \(session.targetHost) has of session \(id), so it is not moved: it could be in "
+                    + "both clouds",
+                hint:
+                    "set [Cloud] URL to that address until it is looked up; where that cannot be, celestiad session "
+                    + "export \(id), import the files and cancel it")
         }
         if let absent = detail.assets.first(where: { ![.stored, .unobtainable].contains($0.pullState) }) {
             throw QueueError(

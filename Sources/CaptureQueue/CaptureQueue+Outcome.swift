@@ -69,22 +69,16 @@ extension CaptureQueue {
     /// Releases every quota hold on a host's sessions that `remaining` bytes satisfy (upload.md C-75).
     package func releaseQuotaHolds(host: String, remaining: Int64) throws(QueueError) {
         try change { database throws(QueueError) in
-            try database.run(
-                "DELETE FROM holds WHERE reason = 'quota' AND ifnull(required_bytes, 0) <= ?"
-                    + " AND session_seq IN (SELECT seq FROM sessions WHERE target_host = ?)", remaining, host)
+            try database.run(HoldQueries.releaseQuota, remaining, host)
         }
     }
 
     /// Releases every hold of this reason on a host's sessions, so that they are looked at again.
     package func releaseHolds(_ reason: HoldReason, host: String) throws(QueueError) {
-        let held = try database.number(
-            "SELECT 1 FROM holds WHERE reason = ?1 AND session_seq IN (SELECT seq FROM sessions"
-                + " WHERE target_host = ?2) LIMIT 1", reason, host)
+        let held = try database.number(HoldQueries.isHeld, reason, host)
         guard held != nil else { return }
         try change { database throws(QueueError) in
-            try database.run(
-                "DELETE FROM holds WHERE reason = ? AND session_seq IN (SELECT seq FROM sessions"
-                    + " WHERE target_host = ?)", reason, host)
+            try database.run(HoldQueries.release, reason, host)
         }
     }
 
@@ -128,9 +122,13 @@ extension CaptureQueue {
     /// nothing is sent.
     /// Returns false for a session that is imported already, which stays as it is (F-15).
     ///
-    /// Throws `illegalTransition` for a session that has none of its files: there is nothing to send.
-    package func retry(_ id: SessionID) throws(QueueError) -> Bool {
-        let session = try requireSession(id)
+    /// Files that were lost and are in place again are taken back; of what is still lost the cloud is asked first.
+    ///
+    /// Throws `illegalTransition` for a session that is cancelled, or that has none of its files: there is nothing to send.
+    package func retry(_ id: SessionID) async throws(QueueError) -> Bool {
+        _ = try require(id, notIn: [.cancelled], to: "be tried again")
+        try await takeBack(id)
+        let session = try require(id, notIn: [.cancelled], to: "be tried again")
         guard try !hasNothing(session.sequence) else {
             throw QueueError(
                 .illegalTransition, "session \(id) has none of its files",
@@ -142,6 +140,11 @@ extension CaptureQueue {
             try database.run(
                 "DELETE FROM holds WHERE session_seq = ? AND reason NOT IN ('paused', 'low_disk')",
                 session.sequence)
+            if let lost = try database.first(
+                RestoreQueries.lost, session.sequence, read: RestoreQueries.reason)
+            {
+                try askCloud(session.sequence, lost)
+            }
             return true
         }
     }
@@ -184,4 +187,14 @@ extension CaptureQueue {
             "UPDATE assets SET last_error = ?, upload_state = 'failed' WHERE id = ?"
                 + " AND upload_state <> 'uploaded'", message, asset)
     }
+}
+
+/// Of a host's sessions, by looking at the holds: there are fewer of them.
+enum HoldQueries {
+    private static let isOfHost = "(SELECT target_host FROM sessions WHERE seq = session_seq) = ?2"
+    static let isHeld = "SELECT 1 FROM holds WHERE reason = ?1 AND \(isOfHost) LIMIT 1"
+    static let release = "DELETE FROM holds WHERE reason = ?1 AND \(isOfHost)"
+    static let releaseQuota = """
+        DELETE FROM holds WHERE reason = 'quota' AND ifnull(required_bytes, 0) <= ?1 AND \(isOfHost)
+        """
 }

@@ -36,7 +36,8 @@ extension CaptureQueue {
         recorder serial: String, storageGeneration: UInt32, policy: RecorderDeletePolicy, limit: Int = 256
     ) throws(QueueError) -> [DeletableObject] {
         guard policy != .never else { return [] }
-        let isAfterUpload = policy == .afterUpload
+        // While it is not known what the disk holds, only the cloud's receipt counts.
+        let isAfterUpload = policy == .afterUpload || isUnverified
         let assets = try database.all(
             RecorderQueries.deletableAssets, serial, storageGeneration, isAfterUpload, limit
         ) { row throws(QueueError) in try DeletableObject(asset: &row) }
@@ -66,7 +67,8 @@ extension CaptureQueue {
         _ objectID: String, recorder serial: String, storageGeneration: UInt32, policy: RecorderDeletePolicy
     ) throws(QueueError) -> DeletableObject? {
         guard policy != .never else { return nil }
-        let isAfterUpload = policy == .afterUpload
+        // While it is not known what the disk holds, only the cloud's receipt counts.
+        let isAfterUpload = policy == .afterUpload || isUnverified
         let asset = try database.first(
             RecorderQueries.deletableAsset, serial, storageGeneration, isAfterUpload, objectID
         ) { row throws(QueueError) in try DeletableObject(asset: &row) }

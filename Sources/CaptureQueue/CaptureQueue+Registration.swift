@@ -22,6 +22,13 @@ extension CaptureQueue {
     /// Files that a later registration adds join while the session is a draft. Throws `invalidInput` for
     /// anything out of bounds and `identityClash` when another source uses the same captureId.
     package func register(_ registration: CaptureRegistration) throws(QueueError) -> RegisteredCapture {
+        try register(registration, isRebuilding: false)
+    }
+
+    /// `isRebuilding`: from the spool, whose files the caller looks at.
+    func register(
+        _ registration: CaptureRegistration, isRebuilding: Bool
+    ) throws(QueueError) -> RegisteredCapture {
         let id = try registration.validated()
         _ = try writable
         let known = try sessionRow(id)
@@ -32,8 +39,15 @@ extension CaptureQueue {
         // The description is durable before the row: whatever the spool holds can be told without the
         // database, and a description without a row is registered again at the next start.
         let hasNews = known == nil ? true : try !newAssets(registration, id).isEmpty
+        var isThere = false
+        if known == nil { isThere = try spool.exists(id) }
         if hasNews { try guarding { () throws(QueueError) in try spool.prepare(id, registration) } }
-        return try change { _ throws(QueueError) in try enter(registration, id, isNew: known == nil) }
+        let result = try change { _ throws(QueueError) in try enter(registration, id, isNew: known == nil) }
+        guard isThere, !isRebuilding else { return result }
+        try takeFiles(of: id)
+        return RegisteredCapture(
+            sessionID: id, state: try requireSession(id).state, isNew: result.isNew, added: result.added,
+            notTaken: result.notTaken)
     }
 
     /// Makes the rows of a capture, inside the caller's transaction.

@@ -22,10 +22,8 @@ package struct StorageReport: Sendable, Equatable {
     package let nextRelease: Date?
     /// Of those: discarded by the user; `purge` removes them.
     package let cancelled: Int64
-    /// Files that were stored and are gone or changed.
-    package let damagedFiles: Int
-    /// Damaged databases that were set aside, by the names of their files.
-    package let setAside: [String]
+    /// What is wrong beside that.
+    package let troubles: QueueTroubles
 }
 
 /// The disk: a part of it is never touched, and when it runs low only taking new files stops.
@@ -35,38 +33,50 @@ extension CaptureQueue {
         max(configuration.reservedBytes, space.total / 100 * min(100, configuration.reservedPercent))
     }
 
-    /// Throws `lowSpace` when so many bytes would eat into the reserve, after giving up what the cloud has and only is
-    /// kept. To be asked before anything is written for them, the database included. Says so as a hold of the queue.
+    /// Throws when so many bytes would eat into the reserve, even after giving up what the cloud has and only is kept
+    /// (which is given up only where that suffices): `lowSpace` where nothing at all fits, which holds the taking of files,
+    /// and `doesNotFit` where smaller ones do. To be asked before anything is written for them, the database included.
     package func requireSpace(for bytes: Int64) throws(QueueError) {
         guard let space = try makeRoom(for: bytes) else { return }
         let reserve = reserve(of: space)
-        missingSpace = max(missingSpace ?? 0, bytes)
         let message = space.refusal(of: bytes, reserve: reserve)
-        try noteLowDisk(message)
-        throw QueueError(
-            .lowSpace, message,
-            hint: "free some space on the hub's disk; nothing is lost, the source keeps the file")
+        let hint = "free some space on the hub's disk; the source keeps the file"
+        guard space.free > reserve else {
+            try noteLowDisk(message)
+            throw QueueError(.lowSpace, message, hint: hint)
+        }
+        if bytes > misfit?.bytes ?? 0 { misfit = Misfit(bytes: bytes, message: message, since: now) }
+        throw QueueError(.doesNotFit, message, hint: hint)
     }
 
-    /// Looks at the disk again: where it ran low, files are taken again once there is room for the largest that had to
-    /// wait. Cheap. Returns true when that has just become so.
+    /// Whether so many bytes would fit, if need be without what the cloud has and only is kept. Changes nothing.
+    package func fits(_ bytes: Int64) throws(QueueError) -> Bool {
+        guard let space = configuration.freeSpace(try spool.descriptor) else { return true }
+        return try missing(for: bytes, space) <= (database.number(StorageQueries.kept) ?? 0)
+    }
+
+    /// Looks at the disk again: where it ran low, files are taken again once there is some room, and a file that did not
+    /// fit once it does. Cheap. Returns true when either has just become so.
     package func reviewSpace() throws(QueueError) -> Bool {
         guard let space = configuration.freeSpace(try spool.descriptor) else { return false }
         let reserve = reserve(of: space)
+        var hasRoom = false
         if try isHeldForSpace() {
-            let wanted = max(missingSpace ?? 0, configuration.recoveredBytes)
-            guard try makeRoom(for: wanted) == nil else { return false }
-            missingSpace = nil
-            try opened.ballast.restore()
-            try releaseQueueHold(.lowDisk)
-            return true
+            if try makeRoom(for: configuration.recoveredBytes) == nil {
+                try releaseQueueHold(.lowDisk)
+                hasRoom = true
+            }
+        } else if space.free < reserve {
+            try noteLowDisk(
+                "\(FreeSpace.words(space.free)) are free, \(FreeSpace.words(reserve)) are kept in reserve")
         }
-        if space.free < reserve {
-            try noteLowDisk("\(space.free) bytes are free, \(reserve) are kept in reserve")
-        } else if space.free - configuration.ballastBytes >= reserve {
-            try opened.ballast.restore()
+        if let waiting = misfit, try fits(waiting.bytes) {
+            misfit = nil
+            hasRoom = true
         }
-        return false
+        let free = configuration.freeSpace(try spool.descriptor)?.free ?? 0
+        if free - configuration.ballastBytes >= reserve { try opened.ballast.restore() }
+        return hasRoom
     }
 
     /// Whether no files are taken for want of space.
@@ -84,7 +94,6 @@ extension CaptureQueue {
         ) { row throws(QueueError) in try row.date() }
         let reserve = if let space { reserve(of: space) } else { configuration.reservedBytes }
         let next = try database.number("SELECT min(release_at) FROM sessions WHERE release_at IS NOT NULL")
-        let damaged = try database.number("SELECT count(*) FROM assets WHERE pull_state = 'damaged'")
         return StorageReport(
             space: space, reserve: reserve,
             ballast: try opened.ballast.held, lowSince: low, database: try opened.databaseBytes,
@@ -92,18 +101,15 @@ extension CaptureQueue {
             kept: try database.number(StorageQueries.kept) ?? 0,
             nextRelease: next.map { Date(milliseconds: $0) },
             cancelled: try database.number(StorageQueries.cancelled) ?? 0,
-            damagedFiles: Int(clamping: damaged ?? 0),
-            setAside: try opened.setAside)
+            troubles: try troubles())
     }
-
-    /// The damaged databases that lie in the state directory: as long as there is one, the queue counts as degraded.
-    package func setAsideDatabases() throws(QueueError) -> [String] { try opened.setAside }
 
     /// nil when so many bytes fit, after releasing kept files where that helps; the space as it is when they do not.
     private func makeRoom(for bytes: Int64) throws(QueueError) -> FreeSpace? {
         let descriptor = try spool.descriptor
         guard var space = configuration.freeSpace(descriptor) else { return nil }
-        while space.free - bytes < reserve(of: space) {
+        guard try fits(bytes) else { return space }
+        while missing(for: bytes, space) > 0 {
             let oldest = try database.first(StorageQueries.oldestKept) { row throws(QueueError) in
                 (try row.int64(), try row.sessionID())
             }
@@ -113,6 +119,11 @@ extension CaptureQueue {
             space = now
         }
         return nil
+    }
+
+    /// How many bytes too little is free for so many.
+    private func missing(for bytes: Int64, _ space: FreeSpace) -> Int64 {
+        bytes.addingReportingOverflow(reserve(of: space) - space.free).partialValue
     }
 
     private func noteLowDisk(_ detail: String) throws(QueueError) {

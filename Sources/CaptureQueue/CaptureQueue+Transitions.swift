@@ -17,6 +17,10 @@ extension CaptureQueue {
             "UPDATE sessions SET state = ?2, updated_at = ?3, terminal_reason = coalesce(?4, terminal_reason)"
                 + " WHERE seq = ?1", sequence, machine.state, now, terminal)
         for action in actions { try perform(action, sequence) }
+        // What is discarded waits for nothing any more.
+        if input == .cancelRequested {
+            try database.run("DELETE FROM holds WHERE session_seq = ?", sequence)
+        }
         return actions
     }
 
@@ -64,7 +68,14 @@ extension CaptureQueue {
         switch state {
         case (.draft, _)?:
             try transition(sequence, .sealed)
-            if try hasNothing(sequence) {
+            let lost = try database.first(
+                "SELECT last_error FROM assets WHERE session_seq = ? AND pull_state = 'damaged' LIMIT 1",
+                sequence
+            ) { row throws(QueueError) in try row.textOrNil() ?? "a stored file is gone" }
+            if let lost {
+                try database.run("UPDATE sessions SET last_error = ? WHERE seq = ?", lost, sequence)
+                try askCloud(sequence, lost)
+            } else if try hasNothing(sequence) {
                 try transition(sequence, .failedTerminally, terminal: .assetMissing)
                 try database.run(
                     "UPDATE sessions SET last_error = (SELECT last_error FROM assets WHERE session_seq = ?1"
@@ -117,17 +128,51 @@ extension CaptureQueue {
         let session = try requireSession(found.sessionID)
         let isOver = session.state == .imported || session.state == .cancelled
         let next: PullState = found.recorderState == .present && !isOver ? .wanted : .damaged
-        try database.run(
-            "UPDATE assets SET pull_state = ?, pulled_bytes = 0, stored_at = NULL, last_error = ? WHERE id = ?",
-            next, message, asset)
-        // The cloud has it, or the user does not want it: noted, but no reason to fail.
-        guard !isOver else { return }
-        try database.run("UPDATE sessions SET last_error = ? WHERE seq = ?", message, session.sequence)
-        guard session.state != .draft else {
-            try sealIfComplete(session.sequence)
+        guard next == .damaged else {
+            try database.run(ReconcileQueries.lose, next, message, asset)
+            try database.run("UPDATE sessions SET last_error = ? WHERE seq = ?", message, session.sequence)
+            guard session.state != .draft else { return }
+            try transition(session.sequence, .failedTerminally, terminal: reason)
+            active.remove(session.id)
             return
         }
-        try transition(session.sequence, .failedTerminally, terminal: reason)
+        try declareLost(asset, session, reason, message)
+    }
+
+    /// Settles that nobody brings the asset's bytes any more, inside the caller's transaction. Its session fails, after the
+    /// cloud was asked where it may have the file; not when it is over: the cloud has it then, or the user does not want
+    /// it.
+    func declareLost(
+        _ asset: AssetID, _ session: SessionRecord, _ reason: TerminalReason, _ message: String
+    ) throws(QueueError) {
+        try database.run(ReconcileQueries.lose, PullState.damaged, message, asset)
+        // What it has to be, where only its source has said so: the cloud may have that.
+        try database.run(
+            "UPDATE assets SET sha256 = announced_sha256 WHERE id = ? AND sha256 IS NULL"
+                + " AND upload_state <> 'uploaded'", asset)
+        guard session.state != .imported, session.state != .cancelled else { return }
+        try database.run("UPDATE sessions SET last_error = ? WHERE seq = ?", message, session.sequence)
         active.remove(session.id)
+        if session.state == .draft {
+            guard try sealIfComplete(session.sequence) else { return }
+        }
+        if session.state != .failedTerminal, reason == .assetMissing || session.uploadBeganAt != nil {
+            try transition(session.sequence, .attemptSuspended)
+            try askCloud(session.sequence, message)
+        } else {
+            try settle(session.sequence, nil, [.upsert])
+            try transition(session.sequence, .failedTerminally, terminal: reason)
+        }
+    }
+
+    /// Has the cloud asked what it has of a session before anything else is done with it: what is gone here may have
+    /// arrived there, unknown to a database that was lost or that is an older one. Until then the session is in doubt.
+    func askCloud(_ sequence: Int64, _ reason: String) throws(QueueError) {
+        // An open question is what makes the uploader look before it sends.
+        try database.run(
+            "INSERT INTO inflight (operation, session_seq, payload_digest, started_at, is_ambiguous, detail)"
+                + " VALUES ('upsert', ?, '', ?, 1, ?) ON CONFLICT DO NOTHING", sequence, now,
+            Self.bounded(reason))
+        try database.run("UPDATE sessions SET next_try_at = NULL WHERE seq = ?", sequence)
     }
 }

@@ -74,10 +74,7 @@ extension CaptureQueue {
 
     /// The hosts that sessions still have to be sent to.
     package func openHosts() throws(QueueError) -> [String] {
-        try database.all(
-            "SELECT DISTINCT target_host FROM sessions WHERE state IN ('draft', 'queued_offline', 'uploading',"
-                + " 'awaiting_confirmation', 'failed_retryable') ORDER BY target_host"
-        ) { row throws(QueueError) in try row.text() }
+        try database.all(WaitQueries.openHosts) { row throws(QueueError) in try row.text() }
     }
 
     /// Puts a session down without a failure (stop, lost network, another session first).
@@ -104,7 +101,7 @@ extension CaptureQueue {
             throw try noteDamage(asset, error)
         }
         if verifying {
-            let isIntact = try await Self.isIntact(file, digest)
+            let isIntact = try await Self.digest(of: file) == digest
             if !isIntact {
                 let message = "the stored file of asset \(id) no longer has the SHA-256 it was stored with"
                 throw try noteDamage(asset, QueueError(.assetCorrupt, message))
@@ -171,15 +168,15 @@ extension CaptureQueue {
         }
     }
 
-    private static func isIntact(_ file: AssetFile, _ digest: SHA256Digest) async throws(QueueError) -> Bool {
+    /// Reads a file whole, and gives way to other work of the queue between two pieces.
+    static func digest(of file: AssetFile) async throws(QueueError) -> SHA256Digest {
         let hasher = SHA256()
         var offset: Int64 = 0
         while let next = try file.hashPiece(at: offset, into: hasher) {
             offset = next
-            // Gives way to other work of the queue between two pieces.
             await Task.yield()
         }
-        return hasher.digest() == digest
+        return hasher.digest()
     }
 
     private func endExpiredHolds() throws(QueueError) {

@@ -23,18 +23,13 @@ extension CaptureQueue {
                 .illegalTransition, "session \(id) is being sent at the moment",
                 hint: "try again when it waits")
         }
-        let now = now
         return try change { database throws(QueueError) in
             let actions = try transition(session.sequence, .retryRequested)
             guard !actions.contains(.suppress) else { return false }
             try database.run(
                 "DELETE FROM holds WHERE session_seq = ? AND reason IN ('conflict', 'ambiguous', 'remote_deleted')",
                 session.sequence)
-            // An open question is what makes the uploader look before it sends.
-            try database.run(
-                "INSERT INTO inflight (operation, session_seq, payload_digest, started_at, is_ambiguous, detail)"
-                    + " VALUES ('upsert', ?, '', ?, 1, 'the user asks what the cloud has') ON CONFLICT DO NOTHING",
-                session.sequence, now)
+            try askCloud(session.sequence, "the user asks what the cloud has")
             return true
         }
     }
@@ -52,6 +47,14 @@ extension CaptureQueue {
         for (asset, pull) in pulls where pull.sessionID == id { try suspendPull(asset) }
     }
 
+    /// The sessions for `host` that the user has discarded while it was not known what the cloud has of them: that is looked
+    /// up once, and nothing is sent.
+    package func discardedInDoubt(host: String, limit: Int = 16) throws(QueueError) -> [SessionRecord] {
+        try database.all(SessionQueries.discardedInDoubt, host, limit) { row throws(QueueError) in
+            try SessionRecord(&row)
+        }
+    }
+
     /// Removes the bytes of a session that the user has cancelled. This loses them for good: the caller has
     /// asked the user. Its record stays, and so it is not taken again.
     package func purge(_ id: SessionID) throws(QueueError) {
@@ -59,7 +62,7 @@ extension CaptureQueue {
         guard session.state == .cancelled else {
             throw QueueError(
                 .illegalTransition,
-                "only a cancelled session can be purged, this one is \(session.state.rawValue)",
+                "only a cancelled session can be purged, this one is \(session.state.words)",
                 hint: "celestiad session cancel \(id)")
         }
         try release(session.sequence, id, isPurge: true)
@@ -76,9 +79,11 @@ extension CaptureQueue {
             switch session.state {
             case .failedTerminal: "celestiad session retry \(id), or cancel"
             case .draft: "its files are not all here yet"
+            case .cancelled:
+                "its files can be copied: celestiad session export \(id); imported again they are a new session"
             default: nil
             }
         throw QueueError(
-            .illegalTransition, "session \(id) is \(session.state.rawValue) and cannot \(verb)", hint: hint)
+            .illegalTransition, "session \(id) is \(session.state.words) and cannot \(verb)", hint: hint)
     }
 }

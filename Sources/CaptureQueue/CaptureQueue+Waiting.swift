@@ -45,11 +45,20 @@ extension CaptureQueue {
     /// What every session waits for that is to be sent, as seen by who sends to `host`.
     package func waits(host: String) throws(QueueError) -> QueueWaits {
         let database = try database
-        var tallies = try database.all(WaitQueries.holds) { row throws(QueueError) in
-            WaitTally(
-                .hold(try row.value(HoldReason.self)), sessions: try row.int(), first: try row.sessionID(),
-                detail: try row.textOrNil(), until: try row.dateOrNil())
+        var holds: [(WaitTally, since: Int64)] = []
+        let reasons = try database.all(WaitQueries.holdCounts) { row throws(QueueError) in
+            (try row.value(HoldReason.self), try row.int())
         }
+        for (reason, count) in reasons {
+            let first = try database.first(WaitQueries.firstHeld, reason) { row throws(QueueError) in
+                let tally = WaitTally(
+                    .hold(reason), sessions: count, first: try row.sessionID(), detail: try row.textOrNil(),
+                    until: try row.dateOrNil())
+                return (tally, try row.int64())
+            }
+            if let first { holds.append(first) }
+        }
+        var tallies = holds.sorted { $0.since < $1.since }.map(\.0)
         let now = now
         let retries = try database.first(WaitQueries.retries, host, now) { row throws(QueueError) in
             let (count, first) = (try row.int(), try row.textOrNil())
@@ -63,8 +72,9 @@ extension CaptureQueue {
             WaitTally(
                 .otherHost, sessions: try row.int(), first: try row.sessionID(), detail: try row.text())
         }
-        let ready = try database.number(WaitQueries.ready, host, now)
-        return QueueWaits(tallies, ready: Int(clamping: ready ?? 0))
+        let free = try database.number(WaitQueries.free, host) ?? 0
+        let later = (retries ?? nil).map { Int64($0.sessions) } ?? 0
+        return QueueWaits(tallies, ready: Int(clamping: max(0, free - later)))
     }
 }
 
@@ -72,22 +82,24 @@ enum WaitQueries {
     private static let isOpen =
         "state IN ('queued_offline', 'uploading', 'awaiting_confirmation', 'failed_retryable')"
 
-    /// With min() SQLite takes the other columns from the row that has the minimum.
-    static let holds = """
-        SELECT reason, count(*), id, detail, until, min(since) FROM holds
-        JOIN sessions ON seq = session_seq WHERE \(isOpen) GROUP BY reason ORDER BY min(since), reason
+    static let holdCounts = "SELECT reason, sessions FROM hold_counts WHERE sessions > 0 ORDER BY reason"
+    static let firstHeld = """
+        SELECT s.id, h.detail, h.until, h.since FROM holds AS h INDEXED BY holds_by_reason
+        JOIN sessions AS s ON s.seq = h.session_seq WHERE h.reason = ? AND s.\(isOpen) ORDER BY h.since LIMIT 1
         """
+    /// With min() SQLite takes the other columns from the row that has the minimum.
     static let retries = """
         SELECT count(*), id, last_error, min(next_try_at) FROM sessions INDEXED BY sessions_due
         WHERE target_host = ? AND next_try_at IS NOT NULL AND next_try_at > ? AND held = 0
             AND state IN ('queued_offline', 'failed_retryable', 'awaiting_confirmation')
         """
     static let otherHosts = """
-        SELECT count(*), id, target_host, min(seq) FROM sessions
-        WHERE target_host <> ? AND held = 0 AND \(isOpen) GROUP BY target_host ORDER BY target_host
+        SELECT o.free, (SELECT id FROM sessions INDEXED BY sessions_open WHERE target_host = o.target_host
+            AND held = 0 AND \(isOpen) ORDER BY seq LIMIT 1), o.target_host FROM open_sessions AS o
+        WHERE o.target_host <> ? AND o.free > 0 ORDER BY o.target_host
         """
-    static let ready = """
-        SELECT count(*) FROM sessions WHERE target_host = ? AND held = 0 AND \(isOpen)
-            AND (state = 'uploading' OR next_try_at IS NULL OR next_try_at <= ?)
+    static let free = "SELECT free FROM open_sessions WHERE target_host = ?"
+    static let openHosts = """
+        SELECT target_host FROM open_sessions WHERE free > 0 OR held > 0 OR drafts > 0 ORDER BY target_host
         """
 }

@@ -17,8 +17,15 @@ package actor CaptureQueue {
     private var suspicionObservers: [AsyncStream<QueueError>.Continuation] = []
     /// Whether the database was found damaged since the start: the next start has to look.
     private var isDamaged = false
-    /// Bytes of the largest file that had to wait for space; pulls go on when it fits.
-    var missingSpace: Int64?
+    /// Whether the next start has to compare the database with the spool, even after a stop in order: something was not
+    /// written down, or could not be read.
+    var needsLook = false
+    /// The sessions in the spool that have files but no description that can be read.
+    var undescribed: Set<SessionID> = []
+    /// Whether a flush has failed once and not every file was read again since.
+    var isUnverified = false
+    /// The largest file that did not fit on the disk; its source is asked again when it does.
+    var misfit: Misfit?
     /// The parts that are open for appending.
     var pulls: [AssetID: Pull] = [:]
     /// The imports that are being copied.
@@ -40,11 +47,16 @@ package actor CaptureQueue {
     package func open() throws(QueueError) -> StartReport {
         guard storage == nil else { throw QueueError(.alreadyInUse, "the queue is open already") }
         let directory = try StateDirectory(configuration.directory)
+        let missing = try usingBallast(of: directory) { () throws(QueueError) in
+            try DamagedDatabase.noteMissing(directory)
+        }
         var finding = QueueError(.corrupt, "queue.db is damaged")
         // SQLite calls a read that failed once a damaged database, too: only what is damaged the second time is.
         for _ in 1...2 {
             do throws(QueueError) {
-                return try open(directory, after: nil)
+                var report = try open(directory, after: nil)
+                report.setAside = missing
+                return report
             } catch {
                 guard error.code == .corrupt else { throw error }
                 finding = error
@@ -60,13 +72,15 @@ package actor CaptureQueue {
         do throws(QueueError) {
             if !opened.wasClean || configuration.alwaysChecks { try Schema.check(opened.database) }
             storage = opened
+            needsLook = false
             try usingBallast { () throws(QueueError) in try opened.markDirty() }
             damage?.salvage(directory, into: opened.database)
-            var report = try reconcile(wasClean: opened.wasClean, verifying: opened.wasSuspect)
+            isUnverified = opened.wasSuspect
+            var report = try reconcile(wasClean: opened.wasClean)
             report.isNew = opened.isNew
             report.setAside = damage?.name
             report.finding = damage?.finding
-            if opened.wasSuspect { try opened.clearSuspect() }
+            report.isUnverified = isUnverified
             try releaseDueBytes()
             _ = try reviewSpace()
             return report
@@ -80,13 +94,21 @@ package actor CaptureQueue {
     /// On a disk that is full to the last byte SQLite cannot even open: the ballast is for that, too.
     private func openStorage(_ directory: StateDirectory) throws(QueueError) -> Storage {
         let size = configuration.ballastBytes
+        return try usingBallast(of: directory) { () throws(QueueError) in
+            try Storage(directory, ballastBytes: size)
+        }
+    }
+
+    private func usingBallast<T>(
+        of directory: StateDirectory, _ body: () throws(QueueError) -> T
+    ) throws(QueueError) -> T {
         do throws(QueueError) {
-            return try Storage(directory, ballastBytes: size)
+            return try body()
         } catch {
-            guard error.code == .diskFull, Ballast(directory: directory, size: size).drop() else {
-                throw error
-            }
-            return try Storage(directory, ballastBytes: size)
+            guard error.code == .diskFull,
+                Ballast(directory: directory, size: configuration.ballastBytes).drop()
+            else { throw error }
+            return try body()
         }
     }
 
@@ -101,7 +123,7 @@ package actor CaptureQueue {
         for observer in suspicionObservers { observer.finish() }
         suspicionObservers = []
         self.storage = nil
-        if suspicion == nil, !isDamaged { try storage.markClean() }
+        if suspicion == nil, !isDamaged, !needsLook { try storage.markClean() }
     }
 
     /// A stream with one element after each change or burst of changes. Ends when the queue closes.
@@ -172,6 +194,12 @@ package actor CaptureQueue {
                 suspicion = error
                 storage?.markSuspect()
                 for observer in suspicionObservers { observer.yield(error) }
+            }
+            // The disk may be ahead of the database now, or behind it.
+            switch error.code {
+            case .io, .diskFull, .notWritable, .database, .alreadyInUse, .corrupt, .storageSuspect:
+                needsLook = true
+            default: break
             }
             if error.code == .corrupt, !isDamaged {
                 isDamaged = true

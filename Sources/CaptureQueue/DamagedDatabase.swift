@@ -8,6 +8,7 @@ struct DamagedDatabase {
     let finding: String
 
     private static let prefix = "queue.db.damaged-"
+    private static let missingPrefix = "queue.db.missing-"
 
     /// Moves `queue.db` and what belongs to it out of the way; durable on return.
     static func setAside(_ directory: StateDirectory, _ error: QueueError) throws(QueueError)
@@ -25,10 +26,31 @@ struct DamagedDatabase {
         return DamagedDatabase(name: name, finding: error.message)
     }
 
-    /// The names of those that lie in the directory.
+    /// The names of those that lie in the directory, and the notes of one that was missing.
     static func all(in directory: StateDirectory) -> [String] {
         let names = (try? FileSystem.names(in: directory.descriptor)) ?? []
-        return names.filter { $0.hasPrefix(prefix) && Int($0.dropFirst(prefix.count)) != nil }.sorted()
+        return names.filter { name in
+            [prefix, missingPrefix].contains { name.hasPrefix($0) && Int(name.dropFirst($0.count)) != nil }
+        }
+        .sorted()
+    }
+
+    /// Leaves a note that there was no database although there are sessions in the spool: nothing else would tell it
+    /// once there is one again. Returns its name; nil where nothing was missing. Durable on return.
+    static func noteMissing(_ directory: StateDirectory) throws(QueueError) -> String? {
+        let status = try FileSystem.status(at: directory.descriptor, "queue.db")
+        guard status.map({ $0.isRegular && $0.size == 0 }) ?? true,
+            try FileSystem.status(at: directory.descriptor, "queue.db-wal").map({ $0.size == 0 }) ?? true,
+            let spool = try? Spool(dataDirectory: directory.descriptor),
+            try !spool.sessions().known.isEmpty
+        else { return nil }
+        let name = missingPrefix + "1"
+        let text =
+            "queue.db was missing at a start of celestiad, and there were files in the spool: the queue was made anew of "
+            + "them. Remove this note when you have taken note of it.\n"
+        try FileSystem.replace(at: directory.descriptor, name, with: Array(text.utf8))
+        try FileSystem.sync(directory.descriptor)
+        return name
     }
 
     /// Copies into the new database what the spool does not tell and what can still be read: recorders, their bindings,

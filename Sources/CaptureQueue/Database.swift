@@ -172,21 +172,25 @@ final class Database {
     private func failure(_ code: Int32, _ sql: String) -> QueueError {
         let text = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? "no connection"
         let words = sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        let message = "SQLite error \(code), \(text), in: \(words.prefix(200))"
-        switch code & 0xFF {
-        case SQLITE_FULL:
-            return QueueError(.diskFull, "the disk is full: \(message)", hint: "free some space")
-        case SQLITE_CORRUPT, SQLITE_NOTADB: return QueueError(.corrupt, message)
-        case SQLITE_BUSY:
-            return QueueError(.alreadyInUse, "the database is open in another program: \(message)")
+        let diagnosis = "SQLite error \(code), \(text), in: \(words.prefix(200))"
+        func error(_ code: QueueError.Code, _ message: String, hint: String? = nil) -> QueueError {
+            QueueError(code, message, hint: hint, diagnosis: diagnosis)
+        }
+        let restart = "restart celestiad so that it verifies its files"
+        return switch code & 0xFF {
+        case SQLITE_FULL: error(.diskFull, "the disk is full", hint: "free some space")
+        case SQLITE_CORRUPT, SQLITE_NOTADB: error(.corrupt, "the queue's database is damaged (\(text))")
+        case SQLITE_BUSY: error(.alreadyInUse, "the queue's database is open in another program")
         case SQLITE_IOERR
         where code == celestia_sqlite_ioerr_fsync || code == celestia_sqlite_ioerr_dir_fsync:
-            return QueueError(
-                .storageSuspect, message, hint: "restart celestiad so that it verifies its files")
-        case SQLITE_IOERR: return QueueError(.io, message)
-        case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM: return QueueError(.notWritable, message)
-        case SQLITE_CONSTRAINT: return QueueError(.illegalTransition, message)
-        default: return QueueError(.database, message)
+            error(.storageSuspect, "the queue's database cannot be flushed to the disk", hint: restart)
+        case SQLITE_IOERR: error(.io, "the queue's database cannot be read or written (\(text))")
+        case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM:
+            error(.notWritable, "the queue's database cannot be written (\(text))")
+        case SQLITE_CONSTRAINT:
+            error(
+                .illegalTransition, "the queue does not allow this; nothing was changed", hint: "see the log")
+        default: error(.database, "the queue's database refused a statement", hint: "see the log")
         }
     }
 }

@@ -144,6 +144,13 @@ enum FileSystem {
         Failpoint.reach("after-rename")
     }
 
+    /// Moves a file to another directory, over the one that has its name there.
+    static func move(from source: Int32, _ name: String, to target: Int32) throws(QueueError) {
+        Failpoint.reach("before-rename")
+        guard renameat(source, name, target, name) == 0 else { throw failure("move \(name)") }
+        Failpoint.reach("after-rename")
+    }
+
     /// Gives a file in one directory a second name in another; one that is there already is replaced.
     static func link(
         from source: Int32, _ old: String, to directory: Int32, _ new: String

@@ -16,6 +16,8 @@ package struct QueueError: Error, Sendable, Equatable, CustomStringConvertible {
         case diskFull = "disk_full"
         /// Taking the file would eat into the free space that is kept in reserve.
         case lowSpace = "low_space"
+        /// The same, of a file that is too large for what is free; smaller ones fit.
+        case doesNotFit = "does_not_fit"
         /// A read or write failed.
         case io
         /// A flush failed earlier: what the disk holds is unknown until the next start verifies it.
@@ -52,17 +54,20 @@ package struct QueueError: Error, Sendable, Equatable, CustomStringConvertible {
     package let message: String
     /// What to do next, where that is known.
     package let hint: String?
+    /// What only the log is told: the statement that SQLite refused.
+    package let diagnosis: String?
 
-    package init(_ code: Code, _ message: String, hint: String? = nil) {
+    package init(_ code: Code, _ message: String, hint: String? = nil, diagnosis: String? = nil) {
         self.code = code
         self.message = message
         self.hint = hint
+        self.diagnosis = diagnosis
     }
 
     /// Whether the same call cannot succeed later without somebody's help.
     package var isPermanent: Bool {
         switch code {
-        case .alreadyInUse, .diskFull, .lowSpace, .io, .intentPending, .offsetMismatch, .closed:
+        case .alreadyInUse, .diskFull, .lowSpace, .doesNotFit, .io, .intentPending, .offsetMismatch, .closed:
             false
         case .notWritable, .corrupt, .foreignSchema, .storageSuspect, .database, .notFound, .invalidInput,
             .identityClash, .illegalTransition, .sizeMismatch, .assetMissing, .assetCorrupt,
@@ -72,6 +77,7 @@ package struct QueueError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     package var description: String {
-        if let hint { "\(message) (\(hint))" } else { message }
+        let text = hint.map { "\(message) (\($0))" } ?? message
+        return diagnosis.map { "\(text) [\($0)]" } ?? text
     }
 }

@@ -120,8 +120,10 @@ package struct SessionSummary: Sendable, Equatable {
     package let session: SessionRecord
     package let holds: [Hold]
     package let progress: SessionProgress
-    /// Whether the outcome of a request is not known.
-    package let isAmbiguous: Bool
+    /// Why it is not known what the cloud has of it; nil when there is no doubt.
+    package let doubt: String?
+    /// Whether it is not known what the cloud has of it: it is looked up before anything else is sent.
+    package var isAmbiguous: Bool { doubt != nil }
 }
 
 /// One page of a list; `next` is the cursor of the following page, nil on the last.

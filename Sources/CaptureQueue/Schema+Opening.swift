@@ -2,9 +2,10 @@ extension Schema {
     /// Brings a database to the newest version, in one transaction per version; throws `foreignSchema` for
     /// a file of another program or of a newer version, and `corrupt` when SQLite finds it damaged.
     ///
-    /// `backUp` is called with the old version before a database that holds something is changed.
+    /// `backups` are the names of the copies that lie beside it; `backUp` is called with the old version before a database that holds something is changed.
     static func prepare(
-        _ database: Database, backUp: (Int64) throws(QueueError) -> Void = { _ throws(QueueError) in }
+        _ database: Database, backups: Set<String> = [],
+        backUp: (Int64) throws(QueueError) -> Void = { _ throws(QueueError) in }
     ) throws(QueueError) {
         let version = try database.number("PRAGMA user_version") ?? 0
         let owner = try database.number("PRAGMA application_id") ?? 0
@@ -14,7 +15,7 @@ extension Schema {
                 .foreignSchema, "queue.db is a database of another program",
                 hint: "choose another state directory")
         }
-        guard version <= migrations.count else { throw newer(version) }
+        guard version <= migrations.count else { throw newer(version, backups) }
         if version > 0, version < migrations.count { try backUp(version) }
         for (index, sql) in migrations.enumerated() where index >= version {
             try database.transaction { () throws(QueueError) in
@@ -26,13 +27,19 @@ extension Schema {
         }
     }
 
-    private static func newer(_ version: Int64) -> QueueError {
-        QueueError(
+    private static func newer(_ version: Int64, _ backups: Set<String>) -> QueueError {
+        // The newest state that this version can read.
+        let backup = (1...migrations.count).reversed().map { "queue.db.before-v\($0 + 1)" }
+            .first { backups.contains($0) }
+        return QueueError(
             .foreignSchema,
             "queue.db has schema version \(version), this celestiad knows up to \(migrations.count); "
                 + "nothing was changed",
-            hint: "install the newer celestiad again; going back loses what the newer one wrote "
-                + "(queue.db.before-v\(version) beside it is the state of before)")
+            hint: "install the newer celestiad again"
+                + (backup.map {
+                    "; going back loses what the newer one wrote (\($0) beside it is the state of before)"
+                }
+                    ?? ""))
     }
 
     /// Throws `corrupt` with SQLite's first finding.

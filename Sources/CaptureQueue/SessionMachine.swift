@@ -33,7 +33,7 @@ package struct SessionMachine: Sendable, Equatable {
     package mutating func handle(_ input: SessionInput) throws(QueueError) -> [Action] {
         guard let (next, actions) = Self.step(state, input) else {
             throw QueueError(
-                .illegalTransition, "a session that is \(state.rawValue) cannot take \(input.rawValue)")
+                .illegalTransition, "a session that is \(state.words) \(input.refusal)")
         }
         state = next
         return actions

@@ -18,6 +18,28 @@ package enum SessionState: String, Sendable, CaseIterable, SQLConvertible {
     case cancelled
 }
 
+extension SessionState {
+    /// As people read it.
+    package var words: String { rawValue.replacing("_", with: " ") }
+}
+
+extension SessionInput {
+    /// That it does not go with a state, as people read it.
+    var refusal: String {
+        switch self {
+        case .retryRequested: "cannot be tried again"
+        case .cancelRequested: "cannot be cancelled"
+        case .held: "cannot be made to wait"
+        case .attemptStarted: "cannot be sent"
+        case .attemptSuspended: "is not being sent"
+        case .assetsRestored: "does not take files back"
+        case .sealed: "is complete already"
+        case .bytesSent, .confirmed, .notOnServer, .failedRetryably, .failedTerminally, .restarted:
+            "is not on its way to the cloud"
+        }
+    }
+}
+
 /// Why a session is `failed_terminal`: the contract knows no other reasons.
 package enum TerminalReason: String, Sendable, CaseIterable, SQLConvertible {
     /// The stored file of an asset is gone.
@@ -41,24 +63,31 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
     /// The server says that the request itself is wrong.
     case rejected
 
-    /// What ends the hold, in words for a user.
-    package var clearedBy: String { clearedBy(session: "ID") }
-
-    /// The same, for the session that is called so on the command line.
+    /// What ends the hold of the session that is called so on the command line, in words for a user.
     package func clearedBy(session id: String) -> String {
+        switch self {
+        case .conflict, .ambiguous:
+            "celestiad session reconcile \(id), which looks at what the cloud has, or retry once it is the same or gone there"
+        case .paused: "celestiad session resume \(id)"
+        case .remoteDeleted:
+            "celestiad session retry \(id), once it is restored in the cloud or its account is logged in; or cancel"
+        case .rejected: "celestiad session retry \(id), once what the cloud objects to has changed"
+        case .quota, .auth, .lowDisk, .metered, .clock: clearedBy
+        }
+    }
+
+    /// What ends the hold of the whole queue, for a host.
+    package var clearedBy: String {
         switch self {
         case .quota: "free storage in the cloud account, or a larger quota; celestiad sync asks at once"
         case .auth: "celestiad login"
-        case .conflict: "celestiad session retry \(id), once the cloud's copy is gone or the same"
         case .paused:
-            "celestiad session resume \(id); for another address its being configured again, or celestiad session migrate"
+            "its address in the configuration again ([Cloud] URL), or celestiad session migrate for each session"
         case .lowDisk: "free space on the hub's disk"
         case .metered: "an unmetered network"
         case .clock: "the hub's clock being set"
-        case .remoteDeleted:
-            "celestiad session retry \(id), once it is restored in the cloud or its account is logged in"
-        case .ambiguous: "celestiad session retry \(id), which looks at what the cloud has"
-        case .rejected: "celestiad session retry \(id), once what the cloud objects to has changed"
+        case .conflict, .remoteDeleted, .ambiguous, .rejected:
+            "celestiad sessions --attention, which shows them"
         }
     }
 

@@ -54,14 +54,49 @@ extension Spool {
     }
 
     /// Makes the staged directory the session's, with its description; durable on return.
+    ///
+    /// Where the session has a directory already (its COMMIT failed once, or its file came to harm) the files go into
+    /// that one. What lies in their way is `intact`, or it is set aside, never deleted. Without a registration the
+    /// description stays as it is.
     func publish(
-        _ staged: StagedSession, _ registration: CaptureRegistration, as session: SessionID
+        _ staged: StagedSession, _ registration: CaptureRegistration?, as session: SessionID,
+        intact: Set<AssetID> = []
     ) throws(QueueError) {
-        let description = try Self.encode(registration)
-        try FileSystem.replace(at: staged.directory.raw, Self.sessionFile, with: description)
+        if let registration {
+            let description = try Self.encode(registration)
+            try FileSystem.replace(at: staged.directory.raw, Self.sessionFile, with: description)
+        }
         try FileSystem.sync(staged.directory.raw)
-        try FileSystem.rename(at: root.raw, staged.name, session.text)
+        if try exists(session) {
+            try merge(staged, into: session, intact)
+        } else {
+            try FileSystem.rename(at: root.raw, staged.name, session.text)
+        }
         try FileSystem.sync(root.raw)
+    }
+
+    private func merge(
+        _ staged: StagedSession, into session: SessionID, _ intact: Set<AssetID>
+    ) throws(QueueError) {
+        let target = try directory(session, creating: true)
+        // Names of files come after their sidecars: `id` is a prefix of `id.json`, so they are sorted the other way.
+        for name in try FileSystem.names(in: staged.directory.raw).sorted(by: >) {
+            if let asset = AssetID(name), !intact.contains(asset),
+                try !isSame(name, staged.directory.raw, target.raw)
+            {
+                try setAside(session, asset)
+            }
+            try FileSystem.move(from: staged.directory.raw, name, to: target.raw)
+        }
+        try FileSystem.sync(target.raw)
+        discard(staged)
+    }
+
+    private func isSame(_ name: String, _ one: Int32, _ other: Int32) throws(QueueError) -> Bool {
+        guard let first = try FileSystem.status(at: one, name),
+            let second = try FileSystem.status(at: other, name)
+        else { return false }
+        return first.device == second.device && first.inode == second.inode
     }
 
     /// Removes a staged session that is not to be.

@@ -75,6 +75,28 @@ final class Spool {
         return AssetFile(file, status)
     }
 
+    /// What reading a stored file tells. An error of the disk is not the file's: nothing follows from it.
+    enum Finding {
+        case digest(SHA256Digest)
+        /// Gone, or of another size.
+        case harmed(QueueError)
+        case unread(QueueError)
+    }
+
+    /// Reads a stored file whole.
+    func inspect(_ session: SessionID, _ asset: AssetID, size: Int64) -> Finding {
+        do throws(QueueError) {
+            let file = try openStored(session, asset, size: size)
+            let hasher = SHA256()
+            var offset: Int64 = 0
+            while let next = try file.hashPiece(at: offset, into: hasher) { offset = next }
+            return .digest(hasher.digest())
+        } catch {
+            return error.code == .assetMissing || error.code == .assetCorrupt
+                ? .harmed(error) : .unread(error)
+        }
+    }
+
     /// Moves a file that is not what was stored out of the way, never deleting it.
     func setAside(_ session: SessionID, _ asset: AssetID) throws(QueueError) {
         guard let directory = try FileSystem.openDirectory(at: root.raw, session.text, creating: false) else {
@@ -104,6 +126,16 @@ final class Spool {
             return
         }
         try FileSystem.remove(at: directory.raw, Self.part(asset))
+    }
+
+    /// Whether the user discarded the session, by the note beside its files.
+    func isCancelled(_ session: SessionID) throws(QueueError) -> Bool {
+        try entries(of: session).contains(.cancelled)
+    }
+
+    /// Whether there is a directory of that name.
+    func exists(_ session: SessionID) throws(QueueError) -> Bool {
+        try FileSystem.status(at: root.raw, session.text) != nil
     }
 
     /// Writes beside the files that the user discarded the session: it stays discarded without its row, too.
@@ -199,7 +231,8 @@ enum SpoolEntry: Equatable {
     case sidecar
     case description
     case cancelled
-    case damaged
+    /// Set aside because it was not what was stored.
+    case damaged(AssetID)
     case temporary(String)
     case foreign(String)
 
@@ -218,8 +251,8 @@ enum SpoolEntry: Equatable {
             self = .temporary(name)
         } else if name.hasSuffix(".json"), AssetID(String(name.dropLast(5))) != nil {
             self = .sidecar
-        } else if AssetID(String(name.prefix(36))) != nil, name.dropFirst(36).hasPrefix(".damaged-") {
-            self = .damaged
+        } else if let asset = AssetID(String(name.prefix(36))), name.dropFirst(36).hasPrefix(".damaged-") {
+            self = .damaged(asset)
         } else {
             self = .foreign(name)
         }

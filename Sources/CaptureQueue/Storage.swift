@@ -36,12 +36,14 @@ final class Storage {
 
     init(_ directory: StateDirectory, ballastBytes: Int64) throws(QueueError) {
         self.directory = directory
-        isNew = try Self.prepareFile(directory.descriptor)
+        try Self.prepareFile(directory.descriptor)
         let database = try Database(path: directory.path + "/queue.db")
         self.database = database
         ballast = Ballast(directory: directory, size: ballastBytes)
         do throws(QueueError) {
-            try Schema.prepare(database) { version throws(QueueError) in
+            isNew = try database.number("SELECT count(*) FROM sqlite_schema") == 0
+            let names = Set(try FileSystem.names(in: directory.descriptor))
+            try Schema.prepare(database, backups: names) { version throws(QueueError) in
                 try Self.backUp(database, directory, version)
             }
             spool = try Spool(dataDirectory: directory.descriptor)
@@ -98,16 +100,14 @@ final class Storage {
     }
 
     /// Makes the database file with mode 0600 (SQLite would follow the umask) and refuses anything that is
-    /// no plain file. Never opens an existing one: closing it again would drop SQLite's locks. Returns whether there
-    /// was none.
-    private static func prepareFile(_ directory: Int32) throws(QueueError) -> Bool {
+    /// no plain file. Never opens an existing one: closing it again would drop SQLite's locks.
+    private static func prepareFile(_ directory: Int32) throws(QueueError) {
         if let status = try FileSystem.status(at: directory, "queue.db") {
             guard status.isRegular else { throw QueueError(.notWritable, "queue.db is not a plain file") }
-            return false
+            return
         }
         _ = try FileSystem.open(at: directory, "queue.db", O_RDWR | O_CREAT | O_EXCL)
         try FileSystem.sync(directory)
-        return true
     }
 
     /// Keeps the database as it is before its schema is changed, as `queue.db.before-v2` and so on: durable on return.

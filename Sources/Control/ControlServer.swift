@@ -9,6 +9,10 @@ package actor ControlServer {
     private let access: AccessRule
     let jobs: JobBoard
     private let clock: any Clock<Duration>
+    /// The imports under way, each ended when its caller leaves the bus.
+    private var imports: [Int: (caller: String, task: Task<Result<ImportDocument, ControlError>, Never>)] =
+        [:]
+    private var lastImport = 0
 
     /// Changes are announced at most this often.
     private static let announcementInterval = Duration.milliseconds(500)
@@ -81,13 +85,16 @@ package actor ControlServer {
     private nonisolated func watch(_ names: AsyncStream<NameEvent>) async {
         for await event in names {
             switch event {
-            case .owner: await jobs.sweep()
+            case .owner:
+                await jobs.sweep()
+                await sweepImports()
             case .signal(let signal):
                 guard signal.member == "NameOwnerChanged", signal.arguments.count == 3,
                     let name = signal.arguments[0].asString, name.hasPrefix(":"),
                     signal.arguments[2].asString == ""
                 else { continue }
                 await jobs.callerLeft(name)
+                await importerLeft(name)
             }
         }
     }
@@ -230,10 +237,48 @@ package actor ControlServer {
         else {
             throw ControlError(.invalidArgument, "a name has 1 to 1024 bytes, a path at most 4096")
         }
-        return try await model.importFile(
-            ImportRequest(
-                file: file, name: name, path: options["path"]?.asString,
-                source: try arguments.option("source")))
+        let request = ImportRequest(
+            file: file, name: name, path: options["path"]?.asString, source: try arguments.option("source"))
+        return try await taking(request, for: arguments.call.sender)
+    }
+
+    /// A large file takes long: nobody wants it any more when its caller has left.
+    private func taking(
+        _ request: ImportRequest, for caller: String
+    ) async throws(ControlError) -> ImportDocument {
+        lastImport += 1
+        let number = lastImport
+        let model = model
+        let task = Task { () async -> Result<ImportDocument, ControlError> in
+            do throws(ControlError) {
+                return .success(try await model.importFile(request))
+            } catch {
+                return .failure(error)
+            }
+        }
+        imports[number] = (caller, task)
+        defer { imports[number] = nil }
+        let result = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        return try result.get()
+    }
+
+    private func importerLeft(_ caller: String) {
+        for (_, running) in imports where running.caller == caller { running.task.cancel() }
+    }
+
+    /// Looks for callers that have left, after notices of it were lost.
+    private func sweepImports() async {
+        for caller in Set(imports.values.map(\.caller)) {
+            do throws(DBusError) {
+                if try await connection.owner(of: caller) == nil { importerLeft(caller) }
+            } catch {
+                return  // without a bus there is nobody to ask for
+            }
+        }
     }
 
     /// Reads a password from the pipe that a caller has passed.

@@ -56,14 +56,17 @@ extension Gateway {
         if !report.wasClean, !report.isNew {
             log.notice("the last run did not end in order; the queue was checked")
         }
-        if let damaged = report.setAside {
+        if let name = report.setAside {
+            let what =
+                report.finding.map { "was damaged (\($0)); it is kept as \(name), and the queue" }
+                ?? "was missing although there are files in the spool (a note of it is \(name)); the queue"
             log.error(
-                "the queue's database was damaged (\(report.finding ?? "no finding")); it is kept as \(damaged), and the"
-                    + " queue was made anew from the files in the spool: nothing is lost that the cloud does not have"
+                "the queue's database \(what) was made anew from the files in the spool; what only the database knew"
+                    + " is gone: pauses, edits of titles, and the history of files that are not here any more"
             )
         }
-        if report.verifiedContents {
-            log.warning("a flush to the disk had failed: every stored file was read again")
+        if report.isUnverified {
+            log.warning("a flush to the disk had failed: every stored file is read again")
         }
         if !report.adoptedSessions.isEmpty {
             log.warning("\(report.adoptedSessions.count) sessions were rebuilt from the spool")
@@ -74,7 +77,18 @@ extension Gateway {
         }
         if !report.lostAssets.isEmpty {
             log.error(
-                "\(report.lostAssets.count) stored files are gone or changed; celestiad sessions shows which")
+                "\(report.lostAssets.count) stored files are gone or changed; celestiad sessions --attention shows which"
+            )
+        }
+        if !report.unreadAssets.isEmpty {
+            log.error(
+                "\(report.unreadAssets.count) stored files could not be read; they are looked at again at the next start"
+            )
+        }
+        if !report.undescribed.isEmpty {
+            log.error(
+                "\(report.undescribed.count) sessions in the spool have files, but no description that can be read;"
+                    + " celestiad storage shows where they lie")
         }
         if report.ambiguous > 0 {
             log.notice(

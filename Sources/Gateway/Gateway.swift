@@ -124,6 +124,7 @@ package actor Gateway {
             group.addTask { await self.endless { await self.announceChanges() } }
             group.addTask { await self.endless { await self.watchStorage() } }
             group.addTask { await self.watchFolder() }
+            group.addTask { await self.endless { await self.verifyContents() } }
             group.addTask {
                 // Bluetooth may be absent for good: the service is ready once it has looked.
                 _ = await firstOf(
@@ -206,6 +207,21 @@ package actor Gateway {
             _ = await links.want(nil)
         }
         await watch.run()
+    }
+
+    /// After a failed flush: every stored file is read again.
+    private nonisolated func verifyContents() async {
+        do throws(QueueError) {
+            let lost = try await queue.verifyContents()
+            if !lost.isEmpty {
+                log.error(
+                    "\(lost.count) stored files are not what was stored; celestiad sessions --attention shows which"
+                )
+            }
+        } catch {
+            log.error("the stored files could not be read again: \(error)")
+        }
+        try? await context.clock.sleep(for: .seconds(1 << 30))
     }
 
     private nonisolated func watchFolder() async -> GatewayError? {

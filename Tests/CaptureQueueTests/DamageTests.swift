@@ -59,7 +59,10 @@ import Testing
             let name = try #require(after.report.setAside)
             #expect(after.report.finding != nil)
             #expect(FileManager.default.contents(atPath: after.state + "/" + name) == harmed)
-            #expect(try await after.queue.setAsideDatabases() == [name])
+            #expect(try await after.queue.troubles().setAside == [name])
+        } else {
+            // Nothing is left to be set aside, but it is said all the same, as long as the user leaves the note.
+            #expect(try await after.queue.troubles().setAside == ["queue.db.missing-1"])
         }
         let session = try #require(try await after.queue.session(stored))
         #expect(session.summary.session.state == .queuedOffline)
@@ -99,6 +102,28 @@ import Testing
         #expect(try await after.state(of: stored) == .queuedOffline)
     }
 
+    /// The older one knows a file that the cloud has got since, and that is gone here: that is no loss.
+    @Test func whatAnOlderDatabaseMissesIsAskedForInTheCloud() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await ImportTests.take(Sample.bytes(2500), fixture.queue).session
+        let before = try fixture.snapshot()
+        _ = try await fixture.queue.beginUpload(session)
+        try await fixture.upsert(session)
+        try await fixture.sendAssets(session)
+        try await fixture.queue.markImported(session)
+        let after = try await QueueFixture(try fixture.snapshot(databaseOf: before))
+        let summary = try #require(try await after.queue.session(session)?.summary)
+        #expect(summary.session.state == .queuedOffline && summary.isAmbiguous)
+        // Importing it again meanwhile puts it back, and says nothing of SQL.
+        let again = try await ImportTests.take(Sample.bytes(2500), after.queue)
+        #expect(again.session == session && again.isRestored)
+        _ = try await after.queue.beginUpload(session)
+        try await after.sendAssets(session)
+        try await after.queue.commitUpsert(session: session, remoteID: "r", revision: 3, payloadDigest: "p")
+        try await after.queue.markImported(session)
+        #expect(try await after.state(of: session) == .imported)
+    }
+
     @Test func aFailedFlushEndsTheQueueAndHasEveryFileReadAgain() async throws {
         let fixture = try await QueueFixture()
         let session = try await fixture.stored(sizes: [2500, 40])
@@ -111,12 +136,16 @@ import Testing
         // One bit, the size unchanged: only reading finds it.
         try flip(fixture.path(session, asset.text))
         let after = try await QueueFixture(fixture.directory)
-        #expect(after.report.verifiedContents && !after.report.wasClean)
-        #expect(after.report.lostAssets == [asset])
+        #expect(after.report.isUnverified && !after.report.wasClean)
+        let policy = RecorderDeletePolicy.afterQueue
+        #expect(try await after.deletable(policy) == 0)
+        #expect(try await after.queue.verifyContents() == [asset])
         #expect(after.exists(session, "\(asset).damaged-1"))
+        #expect(try await after.deletable(policy) == 1)
         try await after.queue.close()
         let again = try await QueueFixture(fixture.directory)
-        #expect(!again.report.verifiedContents)
+        #expect(!again.report.isUnverified)
+        #expect(try await again.queue.verifyContents().isEmpty)
     }
 
     @Test func aMigrationKeepsTheDatabaseOfBefore() async throws {
@@ -141,6 +170,15 @@ import Testing
         let backup = try Database(path: path)
         #expect(try backup.number("PRAGMA user_version") == 1)
         #expect(try backup.number("SELECT count(*) FROM sessions") == 1)
+    }
+}
+
+extension QueueFixture {
+    /// How many objects the recorder may be told to delete.
+    fileprivate func deletable(_ policy: RecorderDeletePolicy) async throws -> Int {
+        try await queue.deletableObjects(
+            recorder: Sample.serial, storageGeneration: Sample.generation, policy: policy
+        ).count
     }
 }
 

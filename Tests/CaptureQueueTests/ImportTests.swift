@@ -107,8 +107,33 @@ import Testing
         #expect(try await fixture.queue.isTaken(file))
         file.modified = 8
         #expect(try await !fixture.queue.isTaken(file))
-        try await fixture.queue.noteTaken(file, session: SessionID(Sample.captureID))
+        let session = try await Self.take(Sample.bytes(2500), fixture.queue).session
+        try await fixture.queue.noteTaken(file, session: session)
         let after = try await QueueFixture(try fixture.snapshot())
         #expect(try await after.queue.isTaken(file))
+        // Its session has lost it: it is wanted again.
+        try flip(after.path(session, try #require(try await after.asset(of: session)).text))
+        _ = await code { _ = try await after.openFirst(session) }
+        #expect(try await !after.queue.isTaken(file))
+        // No session, no file.
+        try await after.queue.noteTaken(file, session: SessionID(Sample.captureID))
+        #expect(try await !after.queue.isTaken(file))
+    }
+
+    @Test func refusalsAreListedUntilTheFileIsGone() async throws {
+        let fixture = try await QueueFixture()
+        let queue = fixture.queue
+        for (path, refusal) in [
+            ("/srv/in/a.wav", "it is empty"), ("/srv/in/b/c.wav", "it is a pipe"), ("/srv/into.wav", "x"),
+        ] {
+            try await queue.noteTaken(
+                TakenFile(path: path, size: 1, modified: 1, inode: 1), session: nil, refusal: refusal)
+            fixture.advance(1)
+        }
+        #expect(try await queue.refusedFiles().map(\.refusal) == ["x", "it is a pipe", "it is empty"])
+        #expect(try await queue.storageReport().troubles.refusedFiles == 3)
+        try await queue.forgetTaken(below: "/srv/in", but: ["/srv/in/a.wav"])
+        #expect(try await queue.refusedFiles().map(\.path) == ["/srv/into.wav", "/srv/in/a.wav"])
+        #expect(try await queue.troubles().lastRefusal?.refusal == "x")
     }
 }

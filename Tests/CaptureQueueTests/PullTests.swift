@@ -149,7 +149,7 @@ import Testing
         let fixture = try await QueueFixture()
         let asset = try await fixture.register().added[0]
         fixture.space.withLock { $0 = FreeSpace(free: (512 << 20) + 2499, total: 1 << 30) }
-        #expect(await code { _ = try await fixture.queue.beginPull(asset) } == .lowSpace)
+        #expect(await code { _ = try await fixture.queue.beginPull(asset) } == .doesNotFit)
         fixture.space.withLock { $0 = FreeSpace(free: (512 << 20) + 2500, total: 1 << 30) }
         #expect(try await fixture.queue.beginPull(asset) == 0)
     }

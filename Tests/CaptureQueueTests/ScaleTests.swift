@@ -34,6 +34,46 @@ import Testing
         loop.stop()
     }
 
+    /// As a power cut leaves it: the database is checked, and every session's folder is looked at.
+    @Test func aQueueOfYearsAfterAPowerCut() async throws {
+        let directory = TemporaryDirectory()
+        let state = directory.path + "/state"
+        try FileManager.default.createDirectory(
+            atPath: state + "/spool", withIntermediateDirectories: true)
+        try Self.fill(state + "/queue.db")
+        try Self.fillSpool(state)
+        let loop = try EventLoop.start(name: "queue")
+        let queue = CaptureQueue(
+            QueueConfiguration(directory: state, now: { QueueFixture.start }), executor: loop)
+        let report = try await measure("start after a power cut") { () async throws in
+            try await queue.open()
+        }
+        #expect(!report.wasClean && report.lostAssets.isEmpty && report.foreign.isEmpty)
+        _ = try await measure("what sessions wait for") { () async throws in
+            try await queue.waits(host: QueueFixture.host)
+        }
+        try await queue.close()
+        loop.stop()
+    }
+
+    /// The folders of everything that is still here, with files of the right sizes.
+    private static func fillSpool(_ state: String) throws {
+        let database = try Database(path: state + "/queue.db")
+        defer { database.close() }
+        let files = try database.all(
+            "SELECT s.id, a.id, a.byte_size FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq"
+                + " WHERE a.pull_state = 'stored'"
+        ) { row throws(QueueError) in (try row.text(), try row.text(), try row.int64()) }
+        for (session, asset, size) in files {
+            mkdir("\(state)/spool/\(session)", 0o700)
+            for (name, length) in [(asset, size), (asset + ".json", 2), ("session.json", 2)] {
+                let file = open("\(state)/spool/\(session)/\(name)", O_WRONLY | O_CREAT, 0o600)
+                ftruncate(file, off_t(length))
+                close(file)
+            }
+        }
+    }
+
     private func look(_ queue: CaptureQueue) async throws {
         let (count, held) = (Self.sessions, Self.sessions / 100)
         let counts = try await measure("counts") { () async throws in try await queue.counts() }
@@ -60,7 +100,7 @@ import Testing
         }
         #expect(one?.assets.count == Self.files)
         let storage = try await measure("storage") { () async throws in try await queue.storageReport() }
-        #expect(storage.damagedFiles == 0)
+        #expect(storage.troubles.damagedFiles == 0)
     }
 
     private func work(_ queue: CaptureQueue) async throws {

@@ -135,10 +135,14 @@ import Testing
         SessionQueries.page(.state(.imported), ofRecorder: true),
         SessionQueries.page(.attention, ofRecorder: false), SessionQueries.page(.attention, ofRecorder: true),
         SessionQueries.count(.attention, ofRecorder: false), SessionQueries.count(.all, ofRecorder: true),
-        ImportQueries.content, ImportQueries.discarded, StorageQueries.oldestKept, StorageQueries.kept,
-        StorageQueries.cancelled, "SELECT count(*) FROM assets WHERE pull_state = 'damaged'",
+        ImportQueries.content, ImportQueries.lost, StorageQueries.oldestKept, StorageQueries.kept,
+        StorageQueries.cancelled, TroubleQueries.damaged, VerificationQueries.page, WaitQueries.holdCounts,
+        WaitQueries.firstHeld, WaitQueries.retries, WaitQueries.otherHosts, WaitQueries.free,
+        WaitQueries.openHosts, HoldQueries.isHeld, HoldQueries.release, HoldQueries.releaseQuota,
+        ReconcileQueries.stored, ReconcileQueries.storedInSession, ReconcileQueries.wanted,
         "SELECT count(*) FROM sessions WHERE held > 0",
-        "SELECT 1 FROM taken_files WHERE path = ? AND size = ? AND modified_ns = ? AND inode = ?",
+        TakenQueries.isTaken, TakenQueries.below, TroubleQueries.refused, TroubleQueries.refusedCount,
+        SessionQueries.ambiguous, SessionQueries.discardedInDoubt, RestoreQueries.lost,
         "SELECT seq FROM sessions WHERE release_at <= ? AND state = 'imported' LIMIT 9",
         "SELECT id FROM sessions WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2",
     ])
@@ -152,7 +156,8 @@ import Testing
         #expect(!plan.isEmpty)
         // A partial index is no bigger than what it is for.
         let small = [
-            "sessions_held", "assets_damaged", "inflight_ambiguous", "sessions_release", "(subquery",
+            "sessions_held", "assets_damaged", "assets_stored", "hold_counts", "open_sessions", "SCAN o",
+            "taken_refused", "SCAN i", "inflight_once", "inflight_ambiguous", "sessions_release", "(subquery",
         ]
         let scans = plan.filter { step in
             step.hasPrefix("SCAN") && !small.contains { step.contains($0) }
@@ -174,6 +179,11 @@ import Testing
         let error = #expect(throws: QueueError.self) { try Schema.prepare(database) }
         #expect(error?.code == .foreignSchema)
         #expect(error?.message.contains("version 99") == true)
+        // A copy is named only where there is one.
+        #expect(error?.hint?.contains("before-v") == false)
+        let backups: Set = ["queue.db.before-v2", "queue.db.before-v3"]
+        let named = #expect(throws: QueueError.self) { try Schema.prepare(database, backups: backups) }
+        #expect(named?.hint?.contains("queue.db.before-v3") == true)
     }
 
     @Test(arguments: ["PRAGMA application_id = 1", "CREATE TABLE other (x)", "PRAGMA user_version = 1"])
@@ -201,7 +211,9 @@ import Testing
             try database.run("UPDATE sessions SET state = ?", "a secret text")
         }
         #expect(error?.description.contains("secret") == false)
+        // Statements are for the log, not for people.
         #expect(error?.description.contains("UPDATE sessions SET state") == true)
+        #expect(error?.message.contains("UPDATE") == false)
     }
 
     @Test func textRoundTrips() throws {

@@ -16,19 +16,39 @@ import Testing
 
     @Test func aLowDiskIsAHoldThatEndsWhenThereIsRoom() async throws {
         let fixture = try await QueueFixture()
-        let asset = try await fixture.register(sizes: [1 << 30]).added[0]
-        set(Self.reserve + (1 << 30) - 1, fixture)
+        let asset = try await fixture.register(sizes: [1 << 20]).added[0]
+        set(Self.reserve, fixture)
         #expect(await code { _ = try await fixture.queue.beginPull(asset) } == .lowSpace)
         #expect(try await fixture.queue.queueHolds(host: QueueFixture.host).map(\.reason) == [.lowDisk])
         #expect(try await fixture.queue.storageReport().lowSince != nil)
-        // A little more is not enough for the file that had to wait.
-        set(Self.reserve + (100 << 20), fixture)
+        #expect(try await fixture.queue.troubles().lowDisk != nil)
+        // A little more is not enough: it would be low again with the next file.
+        set(Self.reserve + (10 << 20), fixture)
         #expect(try await fixture.queue.reviewSpace() == false)
         set(Self.reserve + (2 << 30), fixture)
         #expect(try await fixture.queue.reviewSpace())
         #expect(try await fixture.queue.reviewSpace() == false)
         #expect(try await fixture.queue.queueHolds(host: QueueFixture.host).isEmpty)
         #expect(try await fixture.queue.beginPull(asset) == 0)
+    }
+
+    /// One file that is too large is no low disk: smaller ones are taken, and it is tried again when it fits.
+    @Test func aFileThatDoesNotFitStopsNoOther() async throws {
+        let fixture = try await QueueFixture { $0.ballastBytes = 1 << 20 }
+        let assets = try await fixture.register(sizes: [1 << 30, 1 << 20]).added
+        try FileManager.default.removeItem(atPath: fixture.state + "/ballast")
+        set(Self.reserve + (1 << 30) - 1, fixture)
+        #expect(await code { _ = try await fixture.queue.beginPull(assets[0]) } == .doesNotFit)
+        #expect(try await !fixture.queue.isHeldForSpace())
+        #expect(try await fixture.queue.troubles().misfit?.bytes == 1 << 30)
+        #expect(try await fixture.queue.beginPull(assets[1]) == 0)
+        #expect(try await fixture.queue.reviewSpace() == false)
+        // The ballast depends on no file.
+        #expect(try await fixture.queue.storageReport().ballast == 1 << 20)
+        set(Self.reserve + (2 << 30), fixture)
+        #expect(try await fixture.queue.reviewSpace())
+        #expect(try await fixture.queue.troubles().misfit == nil)
+        #expect(try await fixture.queue.beginPull(assets[0]) == 0)
     }
 
     /// Only taking files stops: what is here goes up, which is what frees space.
@@ -59,10 +79,10 @@ import Testing
             configuration.keepAfterUpload = .seconds(3600)
             let state = configuration.directory
             configuration.freeSpace = { _ in
-                // Each session that lies in the spool takes up one GiB.
+                // As much as each session that lies in the spool takes up.
                 let count =
                     (try? FileManager.default.contentsOfDirectory(atPath: state + "/spool").count) ?? 0
-                return FreeSpace(free: Self.reserve + ((5 - Int64(count)) << 30), total: Self.total)
+                return FreeSpace(free: Self.reserve + (5 - Int64(count)) * 2500, total: Self.total)
             }
         }
         var sessions: [SessionID] = []
@@ -72,13 +92,15 @@ import Testing
         }
         let unsent = try await fixture.stored(Sample.id(4))
         #expect(try await fixture.queue.storageReport().kept == 3 * 2500)
-        try await fixture.queue.requireSpace(for: 3 << 30)
+        try await fixture.queue.requireSpace(for: 3 * 2500)
         for (session, isKept) in zip(sessions, [false, false, true]) {
             let asset = try #require(try await fixture.queue.session(session)?.assets.first)
             #expect(asset.pullState == (isKept ? .stored : .released))
         }
-        // What the cloud does not have is never given up.
-        #expect(await code { try await fixture.queue.requireSpace(for: 5 << 30) } == .lowSpace)
+        // What would not make room enough stays, and what the cloud does not have is never given up.
+        #expect(await code { try await fixture.queue.requireSpace(for: 5 * 2500) } == .doesNotFit)
+        let last = try #require(try await fixture.queue.session(sessions[2])?.assets.first)
+        #expect(last.pullState == .stored)
         #expect(try await fixture.queue.session(unsent)?.assets.first?.pullState == .stored)
     }
 
@@ -102,7 +124,7 @@ import Testing
         try await fixture.queue.cancel(cancelled)
         let report = try await fixture.queue.storageReport()
         #expect(report.stored == 1200 && report.cancelled == 200 && report.kept == 0)
-        #expect(report.database > 0 && report.damagedFiles == 0 && report.setAside.isEmpty)
+        #expect(report.database > 0 && report.troubles == QueueTroubles())
         #expect(report.lowSince == nil)
     }
 }

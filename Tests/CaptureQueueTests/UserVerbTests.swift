@@ -50,8 +50,7 @@ import Testing
         try await fixture.queue.settleDelete(.asset(asset.id), .deleted)
         try FileManager.default.removeItem(atPath: fixture.path(session, asset.id.text))
         let after = try await QueueFixture(try fixture.snapshot())
-        #expect(try await after.state(of: session) == .failedTerminal)
-        #expect(try await after.queue.requestReconcile(session))
+        #expect(try await after.queue.session(session)?.summary.isAmbiguous == true)
         _ = try await after.queue.beginUpload(session)
         let lost = try #require(try await after.queue.uploadJob(session).pending.first)
         try await after.queue.commitAsset(lost.id, Sample.remote(lost), sessionRevision: 3)
@@ -92,6 +91,87 @@ import Testing
             #expect(await code { _ = try await queue.requestReconcile(session) } == .illegalTransition)
         }
         #expect(try await fixture.state(of: session) == state)
+    }
+
+    /// A discarded session waits for nothing and needs nobody; what is in doubt is looked up once.
+    @Test func aCancelledSessionKeepsNeitherHoldsNorAttention() async throws {
+        let fixture = try await QueueFixture()
+        let queue = fixture.queue
+        let session = try await fixture.stored()
+        _ = try await queue.beginUpload(session)
+        let intent = try await queue.beginIntent(.upsert, session: session, payloadDigest: "p")
+        try await queue.markAmbiguous(intent.id, detail: "no answer")
+        try await queue.hold(session, .rejected)
+        #expect(await code { _ = try await queue.migrate(session, to: Self.other) } == .intentPending)
+        try await queue.cancel(session)
+        #expect(try await queue.session(session)?.summary.holds.isEmpty == true)
+        #expect(try await queue.sessions(.attention).sessions.isEmpty)
+        let counts = try await queue.counts()
+        #expect(counts.ambiguous == 0 && counts.unsentFiles == 0)
+        #expect(try await queue.discardedInDoubt(host: QueueFixture.host).map(\.id) == [session])
+        #expect(try await queue.discardedInDoubt(host: Self.other).isEmpty)
+        do {
+            _ = try await queue.retry(session)
+            Issue.record("a cancelled session was tried again")
+        } catch {
+            #expect(error.message.contains("is cancelled and cannot be tried again"))
+        }
+        try await queue.withdrawIntent(intent.id)
+        #expect(try await queue.discardedInDoubt(host: QueueFixture.host).isEmpty)
+    }
+
+    @Test func whatIsDiscardedIsNotToBeSent() async throws {
+        let fixture = try await QueueFixture()
+        let queue = fixture.queue
+        let (first, second) = (
+            try await fixture.stored(Sample.id(1)), try await fixture.stored(Sample.id(2), sizes: [40])
+        )
+        #expect(try await queue.counts().unsentBytes == 2540)
+        try await queue.cancel(first)
+        var counts = try await queue.counts()
+        #expect(counts.unsentBytes == 40 && counts.unsentFiles == 1)
+        #expect(try await queue.storageReport().cancelled == 2500)
+        try await queue.purge(first)
+        _ = try await queue.migrate(second, to: Self.other)
+        counts = try await queue.counts()
+        #expect(counts.unsentBytes == 40 && counts.unsentFiles == 1 && counts.storedBytes == 80)
+    }
+
+    /// The file is put back, by hand or by a disk that reads again.
+    @Test(arguments: ["put back", "set aside for nothing"], [true, false])
+    func aFileThatIsWholeAgainIsTakenBack(_ how: String, _ isRestarted: Bool) async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        let asset = try #require(try await fixture.asset(of: session))
+        try await fixture.queue.settleDelete(.asset(asset), .deleted)
+        let path = fixture.path(session, asset.text)
+        try flip(path)
+        _ = await code { _ = try await fixture.openFirst(session) }
+        #expect(try await fixture.state(of: session) == .failedTerminal)
+        // What was set aside can be read by its user.
+        #expect(try await fixture.queue.openForReading(asset).size == 2500)
+        if how == "put back" {
+            try Data(Sample.bytes(2500)).write(to: URL(filePath: path))
+        } else {
+            try flip(path + ".damaged-1")
+        }
+        let after = isRestarted ? try await QueueFixture(try fixture.snapshot()) : fixture
+        if !isRestarted || how != "put back" { #expect(try await after.queue.retry(session)) }
+        #expect(try await after.state(of: session) == .queuedOffline)
+        #expect(try await after.queue.session(session)?.summary.isAmbiguous == false)
+        _ = try await after.openFirst(session)
+    }
+
+    /// What is still lost is asked for in the cloud before it is given up again.
+    @Test func tryingAgainWithoutTheFileAsksTheCloud() async throws {
+        let fixture = try await QueueFixture()
+        let session = try await fixture.stored()
+        let asset = try #require(try await fixture.asset(of: session))
+        try await fixture.queue.settleDelete(.asset(asset), .deleted)
+        try flip(fixture.path(session, asset.text))
+        _ = await code { _ = try await fixture.openFirst(session) }
+        #expect(try await fixture.queue.retry(session))
+        #expect(try await fixture.queue.session(session)?.summary.isAmbiguous == true)
     }
 
     @Test func migratingMakesANewSessionAndKeepsTheOld() async throws {

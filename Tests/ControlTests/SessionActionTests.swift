@@ -1,6 +1,7 @@
 import Control
 import EventLoop
 import Foundation
+import Gateway
 import TestSupport
 import Testing
 
@@ -52,7 +53,7 @@ import Testing
                 (["session", "cancel"], "session cancel needs ID"),
                 (["session", "cancle", "1b9d"], "did you mean: celestiad session cancel ID"),
                 (["session", "cancel", "1b9d", "more"], "takes one ID"), (["session"], "session needs"),
-                (["import"], "import needs FILE"), (["import", "/nonexistent"], "No such file"),
+                (["import"], "import needs FILE"),
             ] {
                 let result = await harness.run(words)
                 #expect(result.code == .usage, "\(words)")
@@ -77,8 +78,11 @@ import Testing
             // What the daemon passes is not what the session says: its SHA-256 tells.
             await harness.model.set(fileContents: [1, 2, 3])
             let wrong = await harness.run(["session", "export", "1b9d", target])
-            #expect(wrong.code == .failure)
-            #expect(wrong.errors.contains("does not have the SHA-256"))
+            #expect(wrong.code == .partial)
+            #expect(wrong.errors.contains("only 3 B of"), "\(wrong.errors)")
+            #expect(!wrong.errors.contains("each with the SHA-256"))
+            let copies = try FileManager.default.contentsOfDirectory(atPath: target)
+            #expect(copies.contains { $0.hasSuffix(".partial") })
             // A folder that is there is somebody's.
             let again = await harness.run(["session", "export", "1b9d", target])
             #expect(again.code == .failure && again.errors.contains("name another folder"))
@@ -143,6 +147,47 @@ import Testing
             #expect(some.code == .partial)
             #expect(some.output.contains("\"error\":\"it is neither sound nor picture\""))
             #expect(await harness.run(["import", folder + "/c.xyz"]).code == .failure)
+            #expect(await harness.run(["import", "/nonexistent"]).code == .failure)
+        }
+    }
+
+    /// One that cannot be read says nothing about the others; a name may be any bytes.
+    @Test func importGoesOnAfterWhatCannotBeRead() async throws {
+        try await Harness.with { harness in
+            let directory = TemporaryDirectory()
+            let latin = FilePath(
+                bytes: Array("\(directory.path)/".utf8) + [0x66, 0xFC, 0x72, 0x2E, 0x77, 0x61, 0x76])
+            for path in [
+                FilePath(directory.path + "/good1.wav"), latin, FilePath(directory.path + "/good2.wav"),
+            ] {
+                let descriptor = path.withCString { open($0, O_WRONLY | O_CREAT, 0o644) }
+                #expect(write(descriptor, "new", 3) == 3)
+                close(descriptor)
+            }
+            let first = directory.path + "/good1.wav"
+            let some = await harness.run(
+                ["import", first, directory.path + "/nofile.wav", directory.path + "/good2.wav", "--json"])
+            #expect(some.code == .partial)
+            #expect(some.output.contains("No such file") && some.output.contains("good2.wav"))
+            let all = await harness.run(["import", directory.path])
+            #expect(all.code == .success, "\(all)")
+            #expect(await harness.model.calls.contains("import f\\xfcr.wav -"))
+        }
+    }
+
+    @Test func aFolderThatCannotBeReadIsListed() throws {
+        let directory = TemporaryDirectory()
+        try FileManager.default.createDirectory(
+            atPath: directory.path + "/open", withIntermediateDirectories: false)
+        try Data("x".utf8).write(to: URL(filePath: directory.path + "/open/a.wav"))
+        // Too deep to be looked at, as one without permission would be: root may read everything.
+        let deep = directory.path + "/z" + String(repeating: "/d", count: 40)
+        try FileManager.default.createDirectory(atPath: deep, withIntermediateDirectories: true)
+        let items = ImportList.items(at: FilePath(directory.path))
+        #expect(items.first == .file(FilePath(directory.path + "/open/a.wav")))
+        guard case .unusable? = items.last else {
+            Issue.record("what is too deep is not listed")
+            return
         }
     }
 }

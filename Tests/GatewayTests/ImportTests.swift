@@ -17,10 +17,11 @@ private struct ImportBench {
     var folder: String { directory.path + "/in" }
     var log: Log { Log(level: .debug) { [lines] _, line in lines.append(line) } }
 
-    init() async throws {
+    init(free: Int64? = nil) async throws {
         loop = try EventLoop.start(name: "imports")
         var settings = QueueConfiguration(directory: directory.path + "/state")
         (settings.reservedBytes, settings.reservedPercent, settings.ballastBytes) = (0, 0, 0)
+        if let free { settings.freeSpace = { _ in FreeSpace(free: free, total: free) } }
         queue = CaptureQueue(settings, executor: loop)
         _ = try await queue.open()
         importer = FileImporter(queue: queue, targetHost: "https://api.example/v1", executor: loop)
@@ -54,7 +55,7 @@ private struct ImportBench {
         #expect(try await bench.take("two.jpg") == ImportOutcome(session: outcome.session, isNew: false))
     }
 
-    @Test(arguments: ["empty.wav", "notes.txt", "folder.jpg", "absent.wav", "pipe.wav"])
+    @Test(arguments: ["empty.wav", "notes.txt", "folder.jpg", "pipe.wav"])
     func whatIsNoFileToTakeIsRefused(_ name: String) async throws {
         let bench = try await ImportBench()
         try bench.put("", "empty.wav")
@@ -69,6 +70,72 @@ private struct ImportBench {
             #expect(error.code == .invalidInput)
         }
         #expect(try await bench.queue.counts().sessions.isEmpty)
+    }
+
+    /// That it cannot be read now says nothing about the file.
+    @Test func aReadErrorMayPass() async throws {
+        let bench = try await ImportBench()
+        try bench.put("sound", "one.wav")
+        do {
+            let descriptor = open(bench.folder + "/one.wav", O_WRONLY | O_CLOEXEC)
+            _ = try await bench.importer.take(
+                OfferedFile(
+                    descriptor: descriptor, name: "one.wav", path: nil, source: .watchedFolder, surface: "x",
+                    step: "x"))
+            Issue.record("a file was taken that cannot be read")
+        } catch {
+            #expect(error.code == .io && !error.isPermanent)
+        }
+    }
+
+    /// It is refused before it is read: reading it would take hours.
+    @Test func aHugeFileIsRefusedBeforeItIsRead() async throws {
+        let bench = try await ImportBench()
+        try bench.put("", "huge.wav")
+        truncate(bench.folder + "/huge.wav", 1 << 43)
+        do {
+            _ = try await bench.take("huge.wav")
+            Issue.record("a file was taken that does not fit")
+        } catch let error as QueueError {
+            #expect(error.code == .doesNotFit || error.code == .diskFull)
+        }
+        #expect(try await !bench.queue.isHeldForSpace())
+    }
+
+    /// A large file gives way to others, and ends with who waits for it.
+    @Test func aLargeFileHoldsNothingUpAndCanBeGivenUp() async throws {
+        let bench = try await ImportBench(free: 1 << 50)
+        try bench.put("", "large.wav")
+        truncate(bench.folder + "/large.wav", 1 << 40)
+        try bench.put("small", "small.wav")
+        let large = Task { try await bench.take("large.wav") }
+        #expect(try await bench.take("small.wav").isNew)
+        large.cancel()
+        do {
+            _ = try await large.value
+            Issue.record("a terabyte was read")
+        } catch let error as QueueError {
+            #expect(error.code == .closed)
+        }
+    }
+
+    @Test func namesAreBytes() async throws {
+        let bench = try await ImportBench()
+        let name = FilePath(bytes: [0x66, 0xFC, 0x72, 0x2E, 0x77, 0x61, 0x76])
+        let path = FilePath(bench.folder).appending(name.bytes)
+        let descriptor = path.withCString { open($0, O_WRONLY | O_CREAT, 0o600) }
+        #expect(write(descriptor, "latin", 5) == 5)
+        close(descriptor)
+        #expect(path.name == name && name.text == #"f\xfcr.wav"# && FilePath("für").text == "für")
+        let watch = FolderWatch(
+            folder: bench.folder, settling: .milliseconds(50), importer: bench.importer, queue: bench.queue,
+            log: bench.log, clock: LoopClock(loop: bench.loop), executor: bench.loop)
+        let running = Task { await watch.run() }
+        try await bench.waitForSessions(1)
+        running.cancel()
+        await running.value
+        let session = try await bench.queue.sessions().sessions.first?.session
+        #expect(session?.provenance.sourcePathHint == bench.folder + #"/f\xfcr.wav"#)
     }
 
     @Test(arguments: [
@@ -114,7 +181,9 @@ private struct ImportBench {
             atPath: bench.folder + "/up", withDestinationPath: bench.directory.path)
         try bench.put("x", "x.wav")
         let tree = try #require(FolderTree(bench.folder))
-        #expect(tree.folders == [bench.folder] && tree.files.keys.sorted() == [bench.folder + "/x.wav"])
+        #expect(
+            tree.folders == [FilePath(bench.folder)]
+                && tree.files.keys.map(\.text) == [bench.folder + "/x.wav"])
     }
 }
 
@@ -149,7 +218,7 @@ extension ImportBench {
 
     @Test func failuresWaitLongerAndLonger() {
         var machine = FolderMachine(settling: .zero)
-        let look = ["a": Look(size: 1, modified: 1, inode: 1)]
+        let look: [FilePath: Look] = ["a": Look(size: 1, modified: 1, inode: 1)]
         #expect(machine.scanned(look, at: at(0)) == ["a"])
         machine.failed("a", at: at(0))
         #expect(machine.next == at(30))

@@ -127,6 +127,41 @@ extension SystemTests {
             }
         }
 
+        /// The database is gone and a file has changed: both are said, and the original mends it.
+        @Test func aDamagedImportIsMendedByItsOriginal() async throws {
+            try await Laboratory.run(Laboratory.Setup()) { lab in
+                let one = try file("one.wav", 40_000, in: lab)
+                let two = try file("two.wav", 50_000, in: lab)
+                #expect(try await lab.cli("import", one.path, two.path).status == 0)
+                let sessions = try await lab.client.sessions(SessionQuery()).sessions
+                let first = try #require(sessions.first { $0.title == "one.wav" })
+                let asset = try #require(try await lab.client.session(first.id).assets?.first)
+                #expect(await lab.endDaemon(SIGTERM) == 0)
+                let path = "\(lab.state)/spool/\(first.id)/\(asset.id)"
+                var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+                bytes[1000] ^= 1
+                try bytes.write(to: URL(fileURLWithPath: path))
+                try FileManager.default.removeItem(atPath: lab.state + "/queue.db")
+                try await lab.startDaemon()
+                try await lab.waitForHealth("queue_degraded")
+                try await lab.waitForHealth("files_damaged")
+                #expect(try await lab.client.session(first.id).state == "failed_terminal")
+                let attention = try await lab.cli("sessions", "--attention", "--json")
+                #expect(attention.output.contains(first.id), "\(attention)")
+                let out = lab.folder.path + "/out"
+                let export = try await lab.cli("session", "export", first.id, out)
+                #expect(export.status == ExitCode.partial.rawValue, "\(export)")
+                #expect(
+                    FileManager.default.contents(atPath: out + "/001-one.wav.unverified") == bytes,
+                    "\(export)")
+                let again = try await lab.cli("import", one.path, lab.folder.path + "/none.wav", two.path)
+                #expect(again.status == ExitCode.partial.rawValue, "\(again)")
+                #expect(again.output.contains("has it again") && again.output.contains("is here already"))
+                try await lab.logIn()
+                try await waitForCloud([one.sha256, two.sha256], lab)
+            }
+        }
+
         /// The database is overwritten while the daemon is down: it is made anew, says so, and nothing goes up twice.
         @Test func aDamagedDatabaseIsMadeAnew() async throws {
             try await Laboratory.run(Laboratory.Setup()) { lab in

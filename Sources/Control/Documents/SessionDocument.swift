@@ -72,6 +72,8 @@ package struct SessionDocument: Sendable, Hashable, Codable {
     package var assets: [AssetDocument]?
     /// How it came to be, the first step first; only where one session was asked for.
     package var provenance: [ProvenanceStepDocument]?
+    /// What else is known of where it came from and where it belongs; only where one session was asked for.
+    package var origin: OriginDocument?
 
     package init(
         id: String, recorder: String, source: String? = nil, host: String? = nil, title: String? = nil,
@@ -121,7 +123,8 @@ package struct AssetDocument: Sendable, Hashable, Codable {
     package var kind: String
     /// What the recorder says it is.
     package var mimeType: String?
-    /// `expected`, `pulling`, `queued`, `uploading`, `uploaded`, `released`, `failed`; open.
+    /// `expected`, `pulling`, `queued`, `uploading`, `uploaded`, `released` (the cloud has it, the copy here is gone),
+    /// `removed` (purged, the cloud is not known to have it), `failed`; open.
     package var state: String
     /// Why it is held or has failed.
     package var reason: String?
@@ -165,6 +168,48 @@ package struct AssetDocument: Sendable, Hashable, Codable {
         self.cloud = cloud
         self.confirmedAt = confirmedAt
         self.deletedAt = deletedAt
+    }
+}
+
+/// Where a session came from and where it belongs, as far as the cloud cannot be told yet.
+package struct OriginDocument: Sendable, Hashable, Codable {
+    /// The capturing device's, or this hub's, own id.
+    package var originDeviceId: String
+    /// The name and the model of the capturing device.
+    package var deviceName: String?
+    package var deviceModel: String?
+    /// The surface of capture, such as `celestiad`, `celestiad_import` or `watched_folder`; open.
+    package var appSurface: String
+    /// Where a file lay before it was imported.
+    package var sourcePathHint: String?
+    /// `capture_date`, `equipment`, `photographer`, `condition_notes`, as text by name.
+    package var imageProvenance: [String: String]?
+    /// The times of capture, as the source wrote them.
+    package var captureStartedAt: String
+    package var captureCompletedAt: String?
+    /// The namespace of the session's idempotency keys.
+    package var idempotencyScope: String
+    /// The library and the folder that it is for, once they are known.
+    package var targetLibraryId: String?
+    package var parentDocumentId: String?
+
+    package init(
+        originDeviceId: String, deviceName: String? = nil, deviceModel: String? = nil, appSurface: String,
+        sourcePathHint: String? = nil, imageProvenance: [String: String]? = nil, captureStartedAt: String,
+        captureCompletedAt: String? = nil, idempotencyScope: String, targetLibraryId: String? = nil,
+        parentDocumentId: String? = nil
+    ) {
+        self.originDeviceId = originDeviceId
+        self.deviceName = deviceName
+        self.deviceModel = deviceModel
+        self.appSurface = appSurface
+        self.sourcePathHint = sourcePathHint
+        self.imageProvenance = imageProvenance
+        self.captureStartedAt = captureStartedAt
+        self.captureCompletedAt = captureCompletedAt
+        self.idempotencyScope = idempotencyScope
+        self.targetLibraryId = targetLibraryId
+        self.parentDocumentId = parentDocumentId
     }
 }
 

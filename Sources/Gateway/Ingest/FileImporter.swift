@@ -38,6 +38,7 @@ actor FileImporter {
     private let queue: CaptureQueue
     private let targetHost: String
     private static let piece = 1 << 20
+    private static let smallSize: Int64 = 64 << 20
 
     init(queue: CaptureQueue, targetHost: String, executor: EventLoop) {
         self.queue = queue
@@ -46,8 +47,9 @@ actor FileImporter {
     }
 
     /// Returns when the file is durable in the queue, or was there already. It is read twice: what is here already is
-    /// not written again. Throws `invalidInput` for what is no plain file, no sound or picture, or empty, and
-    /// `sizeMismatch` for one that is changed meanwhile.
+    /// not written again. Throws `invalidInput` for what is no plain file, no sound or picture, or empty, `doesNotFit`
+    /// before a large file is read for nothing, `io` for one that cannot be read now, and `sizeMismatch` for one that is
+    /// changed meanwhile. Ends when its task is cancelled.
     func take(_ file: OfferedFile) async throws(QueueError) -> ImportOutcome {
         defer { close(file.descriptor) }
         let status = try Self.status(of: file)
@@ -56,10 +58,16 @@ actor FileImporter {
                 .invalidInput, "\(Terminal.printable(file.name)) is neither sound nor picture by its name",
                 hint: "the cloud takes no other files")
         }
+        // What is small is read all the same: it may be here already.
+        if status.size > Self.smallSize, try await !queue.fits(status.size) {
+            try await queue.requireSpace(for: status.size)
+        }
         let hasher = SHA256()
         try await read(file, status) { bytes async throws(QueueError) in bytes.withUnsafeBytes(hasher.update)
         }
-        if let known = try await queue.session(content: hasher.digest(), size: status.size) {
+        if let known = try await queue.session(
+            content: hasher.digest(), size: status.size, host: targetHost)
+        {
             return ImportOutcome(session: known, isNew: false)
         }
         let number = try await queue.beginImport(size: status.size)
@@ -80,20 +88,23 @@ actor FileImporter {
     ) async throws(QueueError) {
         var offset: Int64 = 0
         while offset < status.size {
-            guard !Task.isCancelled else { throw QueueError(.closed, "celestiad ends") }
+            guard !Task.isCancelled else { throw QueueError(.closed, "nobody waits for it any more") }
             let count = Int(min(Int64(Self.piece), status.size - offset))
             var bytes = [UInt8](repeating: 0, count: count)
             let result = pread(file.descriptor, &bytes, count, off_t(offset))
             if result < 0, errno == EINTR { continue }
             guard result >= 0 else {
+                // That may pass: nothing is concluded about the file.
                 throw QueueError(
-                    .invalidInput,
+                    .io,
                     "\(Terminal.printable(file.name)) cannot be read: \(String(cString: strerror(errno)))")
             }
             guard result > 0 else { throw Self.changed(file) }
             bytes.removeLast(count - result)
             try await body(bytes)
             offset += Int64(result)
+            // A large file takes long: others get their turn meanwhile.
+            await Task.yield()
         }
     }
 
@@ -116,7 +127,11 @@ actor FileImporter {
 
     private static func status(of file: OfferedFile) throws(QueueError) -> Status {
         var buffer = stat()
-        guard fstat(file.descriptor, &buffer) == 0, buffer.st_mode & S_IFMT == S_IFREG else {
+        guard fstat(file.descriptor, &buffer) == 0 else {
+            throw QueueError(
+                .io, "\(Terminal.printable(file.name)) cannot be read: \(String(cString: strerror(errno)))")
+        }
+        guard buffer.st_mode & S_IFMT == S_IFREG else {
             throw QueueError(.invalidInput, "\(Terminal.printable(file.name)) is not a plain file")
         }
         guard buffer.st_size > 0 else {

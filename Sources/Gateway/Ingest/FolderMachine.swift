@@ -22,7 +22,7 @@ struct FolderMachine: Sendable {
 
     /// How long a file must not have changed.
     let settling: Duration
-    private var candidates: [String: Candidate] = [:]
+    private var candidates: [FilePath: Candidate] = [:]
 
     private static let firstRest = Duration.seconds(30)
     private static let longestRest = Duration.seconds(3600)
@@ -32,7 +32,7 @@ struct FolderMachine: Sendable {
     }
 
     /// The folder as it is now, without what was dealt with. Returns the paths that are complete, in their order.
-    mutating func scanned(_ found: [String: Look], at now: ContinuousClock.Instant) -> [String] {
+    mutating func scanned(_ found: [FilePath: Look], at now: ContinuousClock.Instant) -> [FilePath] {
         candidates = candidates.filter { found[$0.key] != nil }
         for (path, look) in found where candidates[path]?.look != look {
             candidates[path] = Candidate(look: look, since: now, notBefore: now)
@@ -41,10 +41,10 @@ struct FolderMachine: Sendable {
     }
 
     /// The file was dealt with.
-    mutating func settled(_ path: String) { candidates[path] = nil }
+    mutating func settled(_ path: FilePath) { candidates[path] = nil }
 
     /// Taking the file failed in a way that may pass.
-    mutating func failed(_ path: String, at now: ContinuousClock.Instant) {
+    mutating func failed(_ path: FilePath, at now: ContinuousClock.Instant) {
         guard var candidate = candidates[path] else { return }
         let rest = Self.firstRest * (1 << min(candidate.failures, 10))
         candidate.failures += 1

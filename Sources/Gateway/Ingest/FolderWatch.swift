@@ -20,8 +20,9 @@ actor FolderWatch {
     private var machine: FolderMachine
     private var notifier: Int32 = -1
     private var watch: FDWatch?
-    private var watched: [String: Int32] = [:]
+    private var watched: [FilePath: Int32] = [:]
     private var isMissing = false
+    private var isPartial = false
 
     /// How long after the first event of a burst the folder is looked at.
     private static let gathering = Duration.milliseconds(500)
@@ -94,10 +95,15 @@ actor FolderWatch {
         if isMissing { log.notice("watched folder: \(Terminal.printable(folder)) is there again") }
         isMissing = false
         if tree.isCut { log.warning("watched folder: there is more in it than is looked at") }
+        if tree.isPartial, !isPartial {
+            log.warning("watched folder: a part of it cannot be read; it is looked at again every 10 minutes")
+        }
+        isPartial = tree.isPartial
         follow(tree.folders)
         do throws(QueueError) {
-            var found: [String: FolderMachine.Look] = [:]
-            for (path, look) in tree.files where ImportMedia.type(of: path) != nil {
+            try await forget(tree)
+            var found: [FilePath: FolderMachine.Look] = [:]
+            for (path, look) in tree.files where ImportMedia.type(of: path.text) != nil {
                 if try await !queue.isTaken(TakenFile(path, look)) { found[path] = look }
             }
             for path in machine.scanned(found, at: now()) where !Task.isCancelled {
@@ -109,7 +115,14 @@ actor FolderWatch {
         }
     }
 
-    private func follow(_ folders: [String]) {
+    /// A file that is gone is no matter any more. A folder that is empty may be one that is not mounted: nothing follows
+    /// from that.
+    private func forget(_ tree: FolderTree) async throws(QueueError) {
+        guard !tree.isCut, !tree.isPartial, !tree.files.isEmpty else { return }
+        try await queue.forgetTaken(below: folder, but: Set(tree.files.keys.map(\.text)))
+    }
+
+    private func follow(_ folders: [FilePath]) {
         guard notifier >= 0 else { return }
         let wanted = Set(folders)
         for (path, descriptor) in watched where !wanted.contains(path) {
@@ -118,35 +131,38 @@ actor FolderWatch {
         }
         for path in folders {
             // For one that is watched it changes nothing, for one that was replaced it makes a new one.
-            let descriptor = inotify_add_watch(notifier, path, Self.interest)
+            let descriptor = path.withCString { inotify_add_watch(notifier, $0, Self.interest) }
             if descriptor >= 0 { watched[path] = descriptor }
         }
     }
 
-    private func take(_ path: String, _ look: FolderMachine.Look) async throws(QueueError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    private func take(_ path: FilePath, _ look: FolderMachine.Look) async throws(QueueError) {
+        let descriptor = path.withCString { open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         var buffer = stat()
         guard descriptor >= 0, fstat(descriptor, &buffer) == 0, FolderMachine.Look(buffer) == look else {
             if descriptor >= 0 { close(descriptor) }
             // Not there any more, not ours to read, or not what was seen.
             return machine.failed(path, at: now())
         }
-        let name = path.split(separator: "/").last.map(String.init) ?? "file"
+        let name = path.name.text
         let offered = OfferedFile(
-            descriptor: descriptor, name: name, path: path, source: .watchedFolder, surface: "watched_folder",
+            descriptor: descriptor, name: name, path: path.text, source: .watchedFolder,
+            surface: "watched_folder",
             step: "imported from a watched folder")
         do throws(QueueError) {
             let outcome = try await importer.take(offered)
             try await queue.noteTaken(TakenFile(path, look), session: outcome.session)
             machine.settled(path)
-            let what = outcome.isNew ? "taken as session" : "is known as session"
+            let what =
+                outcome.isRestored
+                ? "given back to session" : outcome.isNew ? "taken as session" : "is known as session"
             log.info("watched folder: \(Terminal.printable(name)) \(what) \(outcome.session)")
         } catch {
             guard error.code == .invalidInput else {
                 log.warning("watched folder: \(Terminal.printable(name)): \(error)")
                 return machine.failed(path, at: now())
             }
-            // Only another file by this name is another matter.
+            // What it is will not change: only another file by this name is another matter.
             log.warning("watched folder: \(Terminal.printable(name)) is not taken: \(error)")
             try await queue.noteTaken(TakenFile(path, look), session: nil, refusal: error.message)
             machine.settled(path)
@@ -155,7 +171,7 @@ actor FolderWatch {
 }
 
 extension TakenFile {
-    fileprivate init(_ path: String, _ look: FolderMachine.Look) {
-        self.init(path: path, size: look.size, modified: look.modified, inode: look.inode)
+    fileprivate init(_ path: FilePath, _ look: FolderMachine.Look) {
+        self.init(path: path.text, size: look.size, modified: look.modified, inode: look.inode)
     }
 }

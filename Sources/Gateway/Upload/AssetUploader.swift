@@ -14,13 +14,15 @@ struct AssetUploader: Sendable {
     let remoteID: String
     let asset: AssetRecord
     let upload: ChunkedUpload?
+    /// Whether it was read whole in this attempt already.
+    let isVerified: Bool
 
     private var queue: CaptureQueue { context.queue }
 
     /// Sends the file, or finds out why not. Never throws: what happened is the result.
     func run() async -> UploadEnd {
-        // One that is gone or changed is refused below, for good.
-        guard asset.pullState == .stored || asset.pullState == .damaged, let digest = asset.sha256,
+        if asset.pullState == .damaged { return await refuse() }
+        guard asset.pullState == .stored, let digest = asset.sha256,
             let kind = asset.kind.cloud
         else {
             return UploadEnd(
@@ -29,7 +31,7 @@ struct AssetUploader: Sendable {
         }
         do throws(QueueError) {
             // Read whole before its first byte leaves: what rotted here must not become what the cloud has.
-            let file = try await queue.openForUpload(asset.id, verifying: true)
+            let file = try await queue.openForUpload(asset.id, verifying: !isVerified)
             let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
             guard copy >= 0 else {
                 return UploadEnd(.retry(after: .seconds(60)), "no file descriptor is left", asset: asset.id)
@@ -42,6 +44,16 @@ struct AssetUploader: Sendable {
                 at: asset.uploadedBytes, recorder: session.recorderSerial, session: session.id.text)
             defer { context.board.end(.hubToCloud, asset: asset.id.text) }
             return try await drive(source, digest: digest.hex)
+        } catch {
+            return UploadEnd(error, asset: asset.id)
+        }
+    }
+
+    /// A file that is gone or changed, of which the cloud was asked before: its session fails.
+    private func refuse() async -> UploadEnd {
+        do throws(QueueError) {
+            _ = try await queue.openForUpload(asset.id)
+            return UploadEnd(.retry(after: nil), "file \(asset.id) is back", asset: asset.id)
         } catch {
             return UploadEnd(error, asset: asset.id)
         }

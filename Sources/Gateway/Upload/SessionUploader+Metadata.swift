@@ -106,6 +106,36 @@ extension SessionUploader {
         }
     }
 
+    /// Finds out what the server has of a session that the user discarded while that was not known: what it has gets its
+    /// receipt, about the rest there is no doubt any more. Returns why the server could not tell.
+    func settleDiscarded() async throws(QueueError) -> UploadFailure? {
+        let list: SessionList
+        switch await context.call({ () async throws(CloudError) in try await context.api.sessions() }) {
+        case .success(let answer): list = answer
+        case .failure(let failure): return failure
+        }
+        let job = try await queue.uploadJob(id)
+        let found =
+            job.session.remoteID.flatMap { id in list.sessions.first { $0.id == id } }
+            ?? list.session(clientId: job.session.clientID)
+        guard found != nil || list.unreadableCount == 0 else {
+            return UploadFailure(.retry(after: nil), message: "a part of the session list cannot be read")
+        }
+        if let found {
+            do throws(QueueError) {
+                try await settleAssets(job, found)
+                try await queue.commitRemoteState(
+                    session: id, remoteID: found.id, revision: found.revision,
+                    snapshot: SessionFacts(found).snapshot)
+            } catch {
+                // It holds something else by these names: that is no receipt, and no matter for who discarded it.
+                guard error.code == .receiptMismatch || error.code == .identityClash else { throw error }
+            }
+        }
+        for intent in try await queue.uploadJob(id).unsettled { try await queue.withdrawIntent(intent.id) }
+        return nil
+    }
+
     private func settleMetadata(_ job: UploadJob, _ found: RemoteSession) async throws(QueueError) {
         let facts = SessionFacts(found)
         // It was ours, and its answer was lost (C-31).

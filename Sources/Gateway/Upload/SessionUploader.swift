@@ -25,6 +25,7 @@ struct SessionUploader: Sendable {
         var remaining: Int64?
         var last: UploadFailure?
         var sent = UploadEnd(.done)
+        var verified: Set<AssetID> = []
         var step = machine.handle(.stored(job.view))
         while true {
             // What came of it is told all the same: a hold that the queue placed takes the session out of our hands too.
@@ -44,14 +45,17 @@ struct SessionUploader: Sendable {
                 case .ended(let end): return end
                 case .stored: break
                 }
-            case .upsert: failure = try await upsert(job)
+            case .upsert:
+                // A session without its files is nothing to the cloud: they are looked at before it hears of it.
+                if job.session.remoteID == nil, let end = try await verify(job, &verified) { return end }
+                failure = try await upsert(job)
             case .quota:
                 switch await context.call({ () async throws(CloudError) in try await context.api.quota() }) {
                 case .success(let quota): remaining = quota.totalBytes > 0 ? quota.remainingBytes : nil
                 case .failure(let reason): failure = reason
                 }
             case .assets:
-                sent = await sendAssets(job, remaining: remaining)
+                sent = await sendAssets(job, remaining: remaining, verified: verified)
                 last = nil
                 if case .broken(let error) = sent.kind { throw error }
                 job = try await queue.uploadJob(id)
@@ -71,9 +75,27 @@ struct SessionUploader: Sendable {
 
     // MARK: Files
 
+    /// Reads every file whole before its session is announced; returns why it cannot be sent.
+    private func verify(
+        _ job: UploadJob, _ verified: inout Set<AssetID>
+    ) async throws(QueueError) -> UploadEnd? {
+        for asset in job.pending where asset.pullState != .wanted && !verified.contains(asset.id) {
+            if await context.mustPutDown(id) { return UploadEnd(.stopped) }
+            do throws(QueueError) {
+                _ = try await queue.openForUpload(asset.id, verifying: true)
+            } catch {
+                return UploadEnd(error, asset: asset.id)
+            }
+            verified.insert(asset.id)
+        }
+        return nil
+    }
+
     /// Small before large, as many at a time as there are places. One file's trouble does not stop the others, unless
     /// it is everybody's.
-    private func sendAssets(_ job: UploadJob, remaining: Int64?) async -> UploadEnd {
+    private func sendAssets(
+        _ job: UploadJob, remaining: Int64?, verified: Set<AssetID>
+    ) async -> UploadEnd {
         guard let remoteID = job.session.remoteID else {
             return UploadEnd(.retry(after: nil), "the session has no id in the cloud yet")
         }
@@ -99,7 +121,7 @@ struct SessionUploader: Sendable {
                 running += 1
                 let uploader = AssetUploader(
                     context: context, session: job.session, remoteID: remoteID, asset: asset,
-                    upload: job.uploads[asset.id])
+                    upload: job.uploads[asset.id], isVerified: verified.contains(asset.id))
                 group.addTask {
                     defer { uploader.context.release(uploader.asset.id) }
                     return await uploader.context.slots.withSlot(order: uploader.session.sequence) {

@@ -40,6 +40,12 @@ extension UploadSupervisor {
             work.append(.quota)
         }
         work += try await nextSessions()
+        if !isSettling, nextSettlement.map({ $0 <= now }) ?? true,
+            let session = try await queue.discardedInDoubt(host: host).first(where: { running[$0.id] == nil })
+        {
+            isSettling = true
+            work.append(.settle(session))
+        }
         if running.isEmpty, !isTriggering, nextCheckpoint.map({ $0 <= now }) ?? true,
             let ticket = try await queue.checkpointDue(host: host)
         {
@@ -63,7 +69,7 @@ extension UploadSupervisor {
         let now = configuration.monotonic()
         var times = [nextRelease, pausedUntil].compactMap { $0 }
         if gate.isOpen {
-            times += [quotaProbes.next, nextCheckpoint].compactMap { $0 }.filter { $0 > now }
+            times += [quotaProbes.next, nextCheckpoint, nextSettlement].compactMap { $0 }.filter { $0 > now }
             let isBusy = running.count >= configuration.parallelUploads
             if !isBusy, !context.isMetered, pausedUntil == nil,
                 let next = try? await queue.nextUploadTime(host: host)

@@ -11,6 +11,7 @@ extension UploadSupervisor {
         case .probe(let reason): await probe(reason)
         case .quota: await askQuota()
         case .checkpoint(let ticket): await trigger(ticket)
+        case .settle(let session): await settle(session)
         case .releaseBytes:
             do throws(QueueError) { try await queue.releaseDueBytes() } catch { await note(error) }
         }
@@ -30,6 +31,24 @@ extension UploadSupervisor {
             await note(error)
         }
         running[session.id] = nil
+    }
+
+    /// A discarded session is only looked up: nothing is sent for it.
+    private func settle(_ session: SessionRecord) async {
+        defer { isSettling = false }
+        do throws(QueueError) {
+            if let failure = try await SessionUploader(context: context, id: session.id).settleDiscarded() {
+                let delay = settlements.failed(configuration.retry, retryAfter: nil, using: &random)
+                nextSettlement = configuration.monotonic().advanced(by: delay)
+                if case .shut(let reason) = UploadEnd.Kind(failure) { await shut(reason, failure.message) }
+                return
+            }
+            settlements.progressed()
+            nextSettlement = nil
+        } catch {
+            nextSettlement = configuration.monotonic().advanced(by: .seconds(60))
+            await note(error)
+        }
     }
 
     private func store(_ end: UploadEnd, of session: SessionRecord) async throws(QueueError) {

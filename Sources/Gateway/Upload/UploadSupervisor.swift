@@ -32,6 +32,8 @@ package actor UploadSupervisor {
         /// Whether sessions that wait for storage can go on.
         case quota
         case checkpoint(Int64)
+        /// What the server has of a session that was discarded in doubt.
+        case settle(SessionRecord)
         case releaseBytes
     }
 
@@ -56,6 +58,9 @@ package actor UploadSupervisor {
     var quotaProbes = ProbeSchedule()
     var checkpoints = RetryState()
     var nextCheckpoint: ContinuousClock.Instant?
+    var settlements = RetryState()
+    var isSettling = false
+    var nextSettlement: ContinuousClock.Instant?
     var nextRelease: ContinuousClock.Instant?
     /// Until when nothing is planned because the queue refused to store something.
     var pausedUntil: ContinuousClock.Instant?

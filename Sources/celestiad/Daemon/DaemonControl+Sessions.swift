@@ -30,7 +30,7 @@ extension DaemonControl {
                 offset: query.offset,
                 sessions: page.sessions.map { SessionDocument($0) })
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
     }
 
@@ -38,7 +38,7 @@ extension DaemonControl {
         do throws(QueueError) {
             return try await document(try await find(id))
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
     }
 
@@ -57,7 +57,7 @@ extension DaemonControl {
             gateway.log.notice("session \(session): \(action.rawValue.lowercased()), as a user asked")
             return try await document(session)
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
     }
 
@@ -69,7 +69,7 @@ extension DaemonControl {
             gateway.log.notice("session \(old): moved to \(host) as session \(new), as a user asked")
             return try await document(new)
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
     }
 
@@ -84,7 +84,7 @@ extension DaemonControl {
             guard copy >= 0 else { throw QueueError(.io, "no file descriptor is left") }
             return SharedFD(copy)
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
     }
 
@@ -103,10 +103,16 @@ extension DaemonControl {
                 ballastBytes: report.ballast,
                 storedBytes: report.stored, unsentBytes: report.unsent, keptBytes: report.kept,
                 nextRelease: report.nextRelease, cancelledBytes: report.cancelled,
-                damagedFiles: report.damagedFiles, state: report.setAside.isEmpty ? "ok" : "degraded",
-                setAside: report.setAside.map { "\(directory)/\($0)" })
+                damagedFiles: report.troubles.damagedFiles,
+                state: report.troubles.setAside.isEmpty ? "ok" : "degraded",
+                setAside: report.troubles.setAside.map { "\(directory)/\($0)" },
+                misfit: report.troubles.misfit?.message,
+                refused: try await gateway.queue.refusedFiles().map {
+                    RefusedFileDocument(path: $0.path, reason: $0.refusal, since: $0.since)
+                },
+                undescribed: report.troubles.undescribed.map { "\(directory)/spool/\($0)" })
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
     }
 
@@ -126,10 +132,17 @@ extension DaemonControl {
                     descriptor: copy, name: request.name, path: request.path, source: source,
                     surface: "celestiad_import", step: "imported by celestiad import"))
             return ImportDocument(
-                session: outcome.session.text, outcome: outcome.isNew ? "imported" : "known")
+                session: outcome.session.text,
+                outcome: outcome.isRestored ? "restored" : outcome.isNew ? "imported" : "known")
         } catch {
-            throw ControlError(error)
+            throw refusal(error)
         }
+    }
+
+    /// The queue's error as its caller is told of it; what is for the log goes there.
+    private func refusal(_ error: QueueError) -> ControlError {
+        if error.diagnosis != nil { gateway.log.error("\(error)") }
+        return ControlError(error)
     }
 
     /// The session with this id, or the only one whose id begins so.
@@ -163,7 +176,7 @@ extension ControlError {
             switch error.code {
             case .notFound, .assetMissing: .notFound
             case .invalidInput: .invalidArgument
-            case .lowSpace, .diskFull: .diskLow
+            case .lowSpace, .doesNotFit, .diskFull: .diskLow
             default: .failed
             }
         self.init(code, error.message, hint: error.hint)

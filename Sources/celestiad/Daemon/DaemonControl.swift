@@ -32,7 +32,9 @@ struct DaemonControl: ControlModel {
             let account = await accountDocument()
             let adapters = await adapterDocuments()
             let mayUse = gateway.configuration.adapter
-            let disk = gateway.diskSpace().map { DiskDocument(gateway.configuration, $0) }
+            let troubles = try await gateway.queue.troubles()
+            var disk = gateway.diskSpace().map { DiskDocument(gateway.configuration, $0) }
+            if troubles.lowDisk != nil { disk?.state = "low" }
             return StatusDocument(
                 time: now, daemon: DaemonDocument(version: Version.number, startedAt: gateway.startedAt),
                 account: account, adapters: adapters, recorders: recorders, queue: queue, disk: disk,
@@ -42,7 +44,7 @@ struct DaemonControl: ControlModel {
                     hasBlueZ: await gateway.bluez.isReady,
                     recorders: recorders, counts: counts, waits: queue.waits ?? [],
                     uploads: uploads, disk: disk,
-                    setAside: try await gateway.queue.setAsideDatabases(), now: now))
+                    troubles: troubles, now: now))
         } catch {
             throw ControlError(GatewayError(error))
         }

@@ -52,7 +52,8 @@ extension SessionDocument {
             source: session.sourceKind.rawValue, host: session.targetHost, title: session.title,
             startedAt: session.startedAt.instant, durationMs: session.durationMs,
             salvaged: session.isSalvaged, state: session.state.rawValue, reason: Self.reason(summary),
-            holds: summary.holds.isEmpty ? nil : summary.holds.map { HoldDocument($0) },
+            holds: summary.holds.isEmpty
+                ? nil : summary.holds.map { HoldDocument($0, session: session.id.text) },
             ambiguous: summary.isAmbiguous ? true : nil, retries: session.retryCount,
             lastError: session.lastError,
             terminalReason: session.terminalReason?.rawValue, migratedFrom: session.migratedFrom,
@@ -72,6 +73,7 @@ extension SessionDocument {
             var details = entry
             return ProvenanceStepDocument(step: details.removeValue(forKey: "step") ?? "", details: details)
         }
+        origin = OriginDocument(detail.summary.session)
     }
 
     /// Why the session waits or has failed, and what would clear it.
@@ -81,15 +83,32 @@ extension SessionDocument {
             let clearedBy = hold.reason.clearedBy(session: String(summary.session.id.text.prefix(8)))
             return "\(hold.reason.rawValue)\(detail); cleared by \(clearedBy)"
         }
-        if summary.isAmbiguous { return "it is being found out whether the cloud has the last request" }
+        if let doubt = summary.doubt { return "\(doubt); the cloud is asked what it has of it" }
         return summary.session.lastError
     }
 }
 
-extension HoldDocument {
-    init(_ hold: Hold) {
+extension OriginDocument {
+    init(_ session: SessionRecord) {
+        let seed = session.provenance
         self.init(
-            reason: hold.reason.rawValue, clearedBy: hold.reason.clearedBy, since: hold.since,
+            originDeviceId: session.originDeviceID, deviceName: seed.deviceName,
+            deviceModel: seed.deviceModel,
+            appSurface: seed.appSurface, sourcePathHint: seed.sourcePathHint,
+            imageProvenance: seed.image.isEmpty ? nil : seed.image, captureStartedAt: session.startedAt.text,
+            captureCompletedAt: session.endedAt?.text, idempotencyScope: session.idempotencyScope,
+            targetLibraryId: session.targetLibraryID, parentDocumentId: session.parentDocumentID)
+    }
+}
+
+extension HoldDocument {
+    /// A hold of a session, or (nil) of the whole queue.
+    init(_ hold: Hold, session: String?) {
+        self.init(
+            reason: hold.reason.rawValue,
+            clearedBy: session.map { hold.reason.clearedBy(session: String($0.prefix(8))) }
+                ?? hold.reason.clearedBy,
+            since: hold.since,
             until: hold.until,
             requiredBytes: hold.requiredBytes, detail: hold.detail)
     }
@@ -109,7 +128,8 @@ extension AssetDocument {
 
     private static func state(_ asset: AssetRecord) -> String {
         switch (asset.pullState, asset.uploadState) {
-        case (.released, _): "released"
+        case (.released, .uploaded): "released"
+        case (.released, _): "removed"
         case (.unobtainable, _), (.damaged, _): "failed"
         case (_, .uploaded): "uploaded"
         case (.wanted, _): asset.pulledBytes > 0 ? "pulling" : "expected"
@@ -160,7 +180,7 @@ extension QueueDocument {
                 ?? waits.documents.first?.text,
             readySessions: waits.ready, waits: waits.documents.isEmpty ? nil : waits.documents,
             quotaAskedAt: quotaAskedAt,
-            holds: holds.isEmpty ? nil : holds.map { HoldDocument($0) },
+            holds: holds.isEmpty ? nil : holds.map { HoldDocument($0, session: nil) },
             ambiguous: counts.ambiguous > 0 ? counts.ambiguous : nil)
     }
 }

@@ -12,20 +12,14 @@ enum Health {
     static func items(
         account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
         counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?,
-        setAside: [String] = [], now: Date
+        troubles: QueueTroubles = QueueTroubles(), now: Date
     ) -> [HealthItem] {
         var items =
             bluetooth(adapters, hasBlueZ) + self.account(account) + self.uploads(uploads) + queue(counts)
         items += waits.map { HealthItem($0, now: now) }
         for recorder in recorders { items += self.recorder(recorder) }
-        items += database(setAside)
-        if let disk, disk.state != "ok" {
-            items.append(
-                HealthItem(
-                    code: "disk_low", severity: "error",
-                    text: "the disk of \(disk.path) is low on space: no more files are pulled",
-                    hint: "free some space; what the recorders hold stays there meanwhile"))
-        }
+        items += database(troubles.setAside) + files(troubles)
+        items += space(troubles, disk)
         let order = ["error": 0, "warning": 1]
         return items.enumerated()
             .sorted {
@@ -111,9 +105,10 @@ enum Health {
             items.append(
                 HealthItem(
                     code: "requests_ambiguous", severity: "info",
-                    text: "it is being looked up whether the cloud has received "
-                        + Units.count(counts.ambiguous, "request")
-                ))
+                    text:
+                        "it is not known whether the cloud has received \(Units.count(counts.ambiguous, "request")); "
+                        + "that is looked up before anything else is sent for them",
+                    hint: "celestiad sessions --attention shows which"))
         }
         return items
     }
@@ -128,6 +123,15 @@ enum Health {
     /// Shown as long as the damaged database lies there: only the user knows when it is not needed any more.
     private static func database(_ setAside: [String]) -> [HealthItem] {
         guard let last = setAside.last else { return [] }
+        if last.contains("missing") {
+            return [
+                HealthItem(
+                    code: "queue_degraded", severity: "warning",
+                    text:
+                        "degraded: the queue's database was missing and was made anew from the files in the spool",
+                    hint: "the note \(last) beside it says so; remove that to end this message")
+            ]
+        }
         return [
             HealthItem(
                 code: "queue_degraded", severity: "warning",
@@ -137,6 +141,64 @@ enum Health {
                 hint:
                     "check the disk; celestiad storage shows where it lies, move it away to end this message")
         ]
+    }
+
+    private static func space(_ troubles: QueueTroubles, _ disk: DiskDocument?) -> [HealthItem] {
+        if troubles.lowDisk != nil || (disk.map { $0.state != "ok" } ?? false) {
+            let detail = troubles.lowDisk?.detail.map { ": \($0)" } ?? ""
+            return [
+                HealthItem(
+                    code: "disk_low", severity: "error",
+                    text:
+                        "the disk of \(disk?.path ?? "the queue") is low on space, and no files are taken\(detail)",
+                    hint: "free some space; what the recorders hold stays there meanwhile",
+                    since: troubles.lowDisk?.since)
+            ]
+        }
+        guard let misfit = troubles.misfit else { return [] }
+        return [
+            HealthItem(
+                code: "file_does_not_fit", severity: "warning",
+                text: "a file was too large for the disk; smaller ones are taken: \(misfit.message)",
+                hint: "free some space; its source keeps it", since: misfit.since)
+        ]
+    }
+
+    /// Files that are not what was stored, or that are not taken.
+    private static func files(_ troubles: QueueTroubles) -> [HealthItem] {
+        var items: [HealthItem] = []
+        if troubles.damagedFiles > 0 {
+            items.append(
+                HealthItem(
+                    code: "files_damaged", severity: "error",
+                    text:
+                        "\(Units.count(troubles.damagedFiles, "stored file")) are gone or changed, and the cloud is not "
+                        + "known to have them",
+                    hint:
+                        "celestiad sessions --attention shows which; importing the original again, or syncing the "
+                        + "recorder that still has it, mends it"))
+        }
+        if let last = troubles.lastRefusal {
+            items.append(
+                HealthItem(
+                    code: "files_refused", severity: "warning",
+                    text:
+                        "\(Units.count(troubles.refusedFiles, "file")) of the watched folder are not taken; the last: "
+                        + Terminal.printable(last.refusal),
+                    hint: "celestiad storage lists them; move them away to end this message"))
+        }
+        if let first = troubles.undescribed.first {
+            items.append(
+                HealthItem(
+                    code: "sessions_undescribed", severity: "error",
+                    text:
+                        "\(Units.count(troubles.undescribed.count, "session")) in the spool cannot be read (the first "
+                        + "is \(first)); the files are kept and are not uploaded",
+                    hint:
+                        "celestiad storage shows where they lie; importing the originals again, or syncing the "
+                        + "recorder, mends it"))
+        }
+        return items
     }
 
     private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {

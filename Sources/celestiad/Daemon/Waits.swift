@@ -9,8 +9,8 @@ extension WaitDocument {
         let count = Units.count(tally.sessions, "session")
         let waits = "\(count) \(tally.sessions == 1 ? "waits" : "wait")"
         let detail = tally.detail.map { Terminal.printable($0) }
-        let id = tally.sessions == 1 ? String(tally.first.text.prefix(8)) : "ID"
-        let list = tally.sessions == 1 ? "" : "; celestiad sessions lists them"
+        let id = String(tally.first.text.prefix(8))
+        let list = tally.sessions == 1 ? "" : "; celestiad sessions --attention lists all of them"
         switch tally.cause {
         case .hold(let reason):
             self.init(
@@ -27,7 +27,9 @@ extension WaitDocument {
                 cause: "other_host", sessions: tally.sessions,
                 text: "\(count) \(tally.sessions == 1 ? "is" : "are") for \(detail ?? "another host"), "
                     + "but this hub is set up for \(host)",
-                hint: "set [Cloud] URL to that address again, and they are sent there" + list,
+                hint:
+                    "set [Cloud] URL to that address again, and they are sent there; or celestiad session migrate \(id)"
+                    + (tally.sessions == 1 ? "" : "; celestiad sessions lists them"),
                 needsUser: true)
         }
     }

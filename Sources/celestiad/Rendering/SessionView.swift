@@ -102,7 +102,12 @@ struct SessionView {
             case "uploading": "\(Units.percent(asset.uploadedBytes, of: asset.bytes)) %"
             default: asset.reason.map { Text.clean($0) }
             }
-        let state = asset.state == "released" ? "uploaded, local copy removed" : Words.plain(asset.state)
+        let state =
+            switch asset.state {
+            case "released": "uploaded, local copy removed"
+            case "removed": "removed, not uploaded"
+            default: Words.plain(asset.state)
+            }
         return state + (progress.map { " (\($0))" } ?? "")
     }
 

@@ -19,6 +19,7 @@ struct StorageView {
         if let since = report.lowSince {
             entries.append(("Low", "since \(layout.moment(since)); no files are taken until there is room"))
         }
+        if let misfit = report.misfit { entries.append(("Too large", Text.clean(misfit))) }
         entries.append(("Files here", Units.bytes(report.storedBytes)))
         entries.append(("  to upload", Units.bytes(report.unsentBytes)))
         if report.keptBytes > 0 {
@@ -37,7 +38,19 @@ struct StorageView {
         entries.append(("Database", Units.bytes(report.databaseBytes)))
         if report.ballastBytes > 0 { entries.append(("Ballast", Units.bytes(report.ballastBytes))) }
         for path in report.setAside {
-            entries.append(("Degraded", "a damaged database is kept as \(Text.clean(path))"))
+            entries.append(
+                (
+                    "Degraded",
+                    path.contains(".missing-")
+                        ? "the database was missing and was made anew; a note of it is \(Text.clean(path))"
+                        : "a damaged database is kept as \(Text.clean(path))"
+                ))
+        }
+        for file in report.refused ?? [] {
+            entries.append(("Not taken", "\(Text.clean(file.path)): \(Text.clean(file.reason))"))
+        }
+        for path in report.undescribed ?? [] {
+            entries.append(("Unreadable", "a session of which only the files are left: \(Text.clean(path))"))
         }
         return Fields(layout).lines(entries)
     }

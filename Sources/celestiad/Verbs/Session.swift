@@ -70,19 +70,31 @@ enum SessionVerb {
         }
         let session = try await client.act(action, on: id)
         let isDone = session.state == "imported" && [.retry, .reconcile].contains(action)
-        invocation.console.note(isDone ? "it is in the cloud already; nothing was changed" : said(action))
+        invocation.console.note(
+            isDone ? "it is in the cloud already; nothing was changed" : said(action, session))
         _ = try show(session, invocation)
         return isDone ? .nothingToDo : .success
     }
 
-    private static func said(_ action: SessionAction) -> String {
+    private static func said(_ action: SessionAction, _ session: SessionDocument) -> String {
         switch action {
         case .reconcile: "the cloud is asked before anything else is sent"
         case .retry: "it is tried again now"
-        case .cancel: "discarded; its files stay here until: celestiad session purge"
+        case .cancel:
+            session.assets?.contains { hasBytes($0) } ?? true
+                ? "discarded; its files stay here until: celestiad session purge"
+                : "discarded; none of its files is here"
         case .pause: "it waits until: celestiad session resume"
         case .resume: "the pause is over"
         case .purge: "its files are removed"
+        }
+    }
+
+    /// Whether there is anything here that a purge would remove.
+    private static func hasBytes(_ asset: AssetDocument) -> Bool {
+        switch asset.state {
+        case "released", "removed", "expected": false
+        default: true
         }
     }
 

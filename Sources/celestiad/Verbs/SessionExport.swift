@@ -14,11 +14,16 @@ struct SessionExport {
         let session = try await client.session(id)
         let directory = directory ?? "celestiad-\(Text.clean(String(session.id.prefix(8))))"
         guard mkdir(directory, 0o777) == 0 else { throw failure("make the folder \(directory)") }
-        var absent = 0
+        var (verified, absent, changed) = (0, 0, 0)
         for (index, asset) in (session.assets ?? []).enumerated() {
             do throws(ControlError) {
                 let file = try await client.openAsset(asset.id)
-                try copy(file, asset, to: "\(directory)/\(Self.fileName(asset.name, index))")
+                let path = "\(directory)/\(Self.fileName(asset.name, index))"
+                if try copy(file, asset, to: path) {
+                    verified += 1
+                } else {
+                    changed += 1
+                }
             } catch {
                 guard error.code == .notFound else { throw error }
                 absent += 1
@@ -27,12 +32,17 @@ struct SessionExport {
         }
         let description = try DocumentCoding.json(session, pretty: true) + "\n"
         try write(Array(description.utf8), to: "\(directory)/session.json")
-        let copied = (session.assets?.count ?? 0) - absent
-        invocation.console.note(
-            "copied \(Units.count(copied, "file")) to \(Text.clean(directory)), each with the SHA-256 that it has in the queue"
-        )
+        if verified > 0 {
+            invocation.console.note(
+                "copied \(Units.count(verified, "file")) to \(Text.clean(directory)), each with the SHA-256 that it has in "
+                    + "the queue")
+        } else if changed == 0 {
+            invocation.console.note(
+                "none of its files is here; what is known of them is in \(Text.clean(directory))/session.json"
+            )
+        }
         if invocation.wantsJSON { try invocation.console.printJSON(session) }
-        return absent == 0 ? .success : .partial
+        return absent + changed == 0 ? .success : .partial
     }
 
     /// A name from outside is no path; the number keeps equal names apart.
@@ -43,7 +53,9 @@ struct SessionExport {
             + String(name.prefix(100))
     }
 
-    private func copy(_ file: SharedFD, _ asset: AssetDocument, to path: String) throws(ControlError) {
+    /// Returns whether it is what was stored. What is not is kept all the same, by another name: it may be all there is.
+    private func copy(_ file: SharedFD, _ asset: AssetDocument, to path: String) throws(ControlError) -> Bool
+    {
         let target = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard target >= 0 else { throw failure("make \(path)") }
         defer { close(target) }
@@ -59,12 +71,20 @@ struct SessionExport {
             try put(buffer[..<count], into: target, path)
             offset += Int64(count)
         }
-        guard hasher.digest().hex == asset.sha256 else {
-            throw ControlError(
-                .failed, "\(Text.clean(asset.name)) does not have the SHA-256 that it was stored with",
-                hint: "the copy at \(path) is not what was recorded")
-        }
         guard fsync(target) == 0 else { throw failure("flush \(path)") }
+        let digest = hasher.digest().hex
+        if digest == asset.sha256 { return true }
+        let isPart = offset < asset.bytes
+        let name = path + (isPart ? ".partial" : ".unverified")
+        guard rename(path, name) == 0 else { throw failure("rename \(path)") }
+        invocation.console.note(
+            "\(Text.clean(asset.name)): "
+                + (isPart
+                    ? "only \(Units.bytes(offset)) of \(Units.bytes(asset.bytes)) are here"
+                    : asset.sha256 == nil
+                        ? "its SHA-256 is not known" : "it does not have the SHA-256 that it was stored with")
+                + "; copied as \(Text.clean(name))")
+        return false
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws(ControlError) {

@@ -49,7 +49,8 @@ package struct UploadEnd: Sendable, Equatable {
             case .identityClash: .hold(.conflict)
             case .illegalTransition, .notFound: .stopped
             case .storageSuspect, .closed, .corrupt, .notWritable, .foreignSchema, .database: .broken(error)
-            case .alreadyInUse, .diskFull, .lowSpace, .io, .invalidInput, .intentPending, .offsetMismatch,
+            case .alreadyInUse, .diskFull, .lowSpace, .doesNotFit, .io, .invalidInput, .intentPending,
+                .offsetMismatch,
                 .sizeMismatch:
                 .retry(after: .seconds(60))
             }

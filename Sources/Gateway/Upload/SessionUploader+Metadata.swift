@@ -109,12 +109,15 @@ extension SessionUploader {
     /// Finds out what the server has of a session that the user discarded while that was not known: what it has gets its
     /// receipt, about the rest there is no doubt any more. Returns why the server could not tell.
     func settleDiscarded() async throws(QueueError) -> UploadFailure? {
+        let job = try await queue.uploadJob(id)
+        let (remoteID, clientID) = (job.session.remoteID, job.session.clientID)
         let list: SessionList
-        switch await context.call({ () async throws(CloudError) in try await context.api.sessions() }) {
+        switch await context.call({ () async throws(CloudError) in
+            try await context.api.sessions { $0.id == remoteID || $0.clientId == clientID }
+        }) {
         case .success(let answer): list = answer
         case .failure(let failure): return failure
         }
-        let job = try await queue.uploadJob(id)
         let found =
             job.session.remoteID.flatMap { id in list.sessions.first { $0.id == id } }
             ?? list.session(clientId: job.session.clientID)

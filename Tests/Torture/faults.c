@@ -69,6 +69,8 @@ static char root[PATH_MAX];
 static size_t root_length;
 static char fault_point[32], fault_action[16];
 static unsigned long fault_nth;
+// After an error, what was begun may lie about unflushed: the program knows that it is not done.
+static volatile int has_failed;
 
 __attribute__((constructor)) static void begin(void) {
     const char *directory = getenv("TORTURE_ROOT"), *file = getenv("TORTURE_REPORT"), *fault = getenv("TORTURE_FAULT");
@@ -148,6 +150,7 @@ static const char *kind_at(int directory, const char *name) {
 // The order of durability
 
 static void disorder(const char *what, const char *name) {
+    if (has_failed) return;
     size_t used = strlen(report->disorder);
     if (used + 160 > sizeof report->disorder) return;
     snprintf(report->disorder + used, sizeof report->disorder - used, "%s: %s\n", what, name);
@@ -271,6 +274,7 @@ static int strikes(const char *operation, const char *kind) {
     if (is_change && passes("any")) struck = 1;
     pthread_mutex_unlock(&lock);
     if (struck && ends_with(fault_action, "-before")) die();
+    if (struck && !ends_with(fault_action, "-after") && strcmp(fault_action, "short")) has_failed = 1;
     return struck;
 }
 
@@ -371,10 +375,8 @@ int connect(int fd, const struct sockaddr *address, socklen_t length) {
 
 // Flushes and sizes
 
-// One that fails leaves nothing that could be relied upon unknowingly.
 #define FLUSHING(operation) \
     int struck = strikes(operation, kind_of_fd(fd)); \
-    if (error_of(struck)) flushed(fd); \
     FAIL_IF_STRUCK; \
     int result = real(fd); \
     if (!result) flushed(fd); \

@@ -98,11 +98,21 @@ class Rig:
                 return False
             if self.account() == "expired":
                 self.on_expired()
-                self.logins += 1
-                self.lab.login()
+                self.log_in_again(child)
         status = subprocess.run(
             [f"{self.lab.binaries}/celestiad", "status"], env=self.lab.environment, capture_output=True, text=True)
         raise TimeoutError(f"the daemon came to no end in {limit} s:\n{status.stdout}{status.stderr}")
+
+    def log_in_again(self, child):
+        """The daemon may meet its end in the middle of it."""
+        self.logins += 1
+        try:
+            self.lab.login()
+        except subprocess.CalledProcessError:
+            try:
+                child.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                raise ChildProcessError("the daemon lives and takes no login") from None
 
     def account(self):
         # The exit status tells of the health, which is bad when the account's is.

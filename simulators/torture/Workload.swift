@@ -52,12 +52,6 @@ struct Workload {
         let bytes = plan.bytes(number, 0)
         let digest = SHA256Digest(hashing: bytes)
         var session = try await queue.session(content: digest, size: Int64(bytes.count))
-        // What has rotted is not offered a second time.
-        if session == nil, let known = SessionID(Identity.importedSession(sha256: digest, attempt: 0)),
-            try await queue.session(known) != nil
-        {
-            session = known
-        }
         if session == nil {
             let copy = try await queue.beginImport(size: Int64(bytes.count))
             for start in stride(from: 0, to: bytes.count, by: 20_000) {

@@ -51,11 +51,11 @@ extension Scenes {
     func diskFaults(_ count: Int) async throws -> Bool {
         var tally = Tally("disk faults", seed)
         var generator = Generator(seed: seed)
-        var faults = try faults().shuffled(using: &generator)[...]
-        let all = faults.count
-        while tally.tries < count, tally.isWell, let fault = faults.popFirst() {
+        let all = try faults()
+        let tried = all.shuffled(using: &generator).prefix(count)
+        for (number, fault) in tried.enumerated() where tally.isWell {
             var torture = Torture(try place("faults"), seed: seed, setting: setting)
-            if tally.tries % 3 == 2 {
+            if number % 3 == 2 {
                 _ = try torture.run(torture.pickKill(), more: Self.capturesOfFault)
             }
             let outcome = try torture.run(fault, more: torture.captures == 0 ? Self.capturesOfFault : 0)
@@ -65,7 +65,8 @@ extension Scenes {
             if tally.isWell { tally.report(try await torture.finish(more: 0), "after \(fault)") }
             remove(torture.directory)
         }
-        return tally.say("of \(all) that there are; \(tally.inTheMiddle) of them stopped a run")
+        return tally.say(
+            "met in \(tried.count) trials of \(all.count); \(tally.inTheMiddle) of them stopped a run")
     }
 
     private static let capturesOfFault = 4

@@ -56,7 +56,18 @@ extension Gateway {
         await uploads.kick()
     }
 
+    /// Throws `busy` while somebody else is logged in: what is queued would silently go to another account.
     package nonisolated func logIn(identifier: String, password: Secret) async throws(GatewayError) {
+        if case .valid(let user, let name, _, _) = try? await api.tokens.state() {
+            let names = [name, user?.username, user?.email, user?.phoneNumber].compactMap { $0?.lowercased() }
+            guard names.contains(identifier.lowercased()) else {
+                throw GatewayError(
+                    .busy, "\(Terminal.printable(user?.username ?? name)) is logged in",
+                    hint:
+                        "Log out first: celestiad logout. What is queued and not in the cloud yet goes to the account that "
+                        + "logs in then.")
+            }
+        }
         do throws(CloudError) {
             try await api.logIn(identifier: identifier, password: password)
         } catch {

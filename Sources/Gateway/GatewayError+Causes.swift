@@ -49,6 +49,10 @@ extension GatewayError {
 
     init(_ error: CloudError) {
         switch error.outcome {
+        case _ where error.transport == .sink:
+            self.init(
+                .storage, error.message,
+                hint: "Free space there; what is in the file is kept, and the same command goes on with it.")
         case .terminal(.credentialsRejected) where error.call == .changePassword:
             self.init(.notLoggedIn, "the old password is wrong", hint: "Nothing was changed.")
         case .terminal(.credentialsRejected):

@@ -79,7 +79,9 @@ struct ResponseCollector {
                 sink.file.descriptor.rawValue, bytes.baseAddress.map { $0 + written }, bytes.count - written,
                 off_t(offset) + off_t(written))
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return fail(.sink, "pwrite: errno \(errno)") }
+            guard count > 0 else {
+                return fail(.sink, "the file cannot be written: \(String(cString: strerror(errno)))")
+            }
             written += count
         }
         sinkOffset = offset + Int64(written)

@@ -154,6 +154,7 @@ import Testing
     private var target: String { folder.path + "/out" }
     /// The name that a hostile one becomes.
     private var path: String { target + "/001-.._.._memo_.opus" }
+    private var part: String { target + "/.asset-1.part" }
     private var words: [String] { ["cloud", "download", "54a6", "--to", target] }
     private let contents = "what was recorded"
 
@@ -185,11 +186,11 @@ import Testing
 
     @Test func whatIsThereIsContinuedAndBeginsAnewWhenItWasOfOtherBytes() async throws {
         try await Harness.with { harness in
-            try put("what was", path + ".part")
+            try put("what was", part)
             #expect(await harness.run(words).code == .success)
             #expect(text(path) == contents)
             try FileManager.default.removeItem(atPath: path)
-            try put("something", path + ".part")
+            try put("something", part)
             #expect(await harness.run(words).code == .success)
             #expect(text(path) == contents)
             #expect(
@@ -219,9 +220,43 @@ import Testing
             try FileManager.default.removeItem(atPath: path)
             // A link is not followed: what it points to is not ours to write.
             try put("theirs", target + "/theirs")
-            symlink(target + "/theirs", path + ".part")
+            symlink(target + "/theirs", part)
             #expect(await harness.run(words).code == .failure)
             #expect(text(target + "/theirs") == "theirs")
+            // Nor is a pipe waited for.
+            unlink(part)
+            mkfifo(path, 0o600)
+            let pipe = await harness.run(words)
+            #expect(pipe.code == .failure && pipe.errors.contains("is no file"), "\(pipe)")
+        }
+    }
+
+    @Test func twoAtOnceDoNotShareAFile() async throws {
+        try await Harness.with { harness in
+            try put("what", part)
+            let other = open(part, O_RDWR)
+            defer { close(other) }
+            try #require(flock(other, LOCK_EX | LOCK_NB) == 0)
+            let run = await harness.run(words)
+            #expect(run.code == .busy && run.errors.contains("being downloaded already"), "\(run)")
+            #expect(text(part) == "what")
+        }
+    }
+
+    @Test(arguments: [
+        (String(repeating: "録", count: 95) + ".opus", ".opus"),
+        ("e" + String(repeating: "\u{301}", count: 500), ""),
+        (String(repeating: "a", count: 300) + "." + String(repeating: "b", count: 60), ""),
+    ])
+    func namesFitIntoAFileSystem(_ name: String, _ ending: String) {
+        let fitted = SessionExport.fileName(name, 0)
+        #expect(fitted.utf8.count <= 200 && fitted.hasPrefix("001-") && fitted.hasSuffix(ending))
+    }
+
+    @Test func aReadableNameIsLeftAlone() async throws {
+        try await Harness.with { harness in
+            #expect(await harness.run(words).code == .success)
+            #expect(text(path) == contents)
         }
     }
 }

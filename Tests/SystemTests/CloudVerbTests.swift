@@ -35,6 +35,10 @@ extension SystemTests {
                 let change = try await lab.cli(
                     "account", "password", "--password-file", old, "--new-password-file", new)
                 #expect(change.status == 0, "\(change)")
+                // What is queued must not go to another account unasked.
+                let other = try await lab.cli(
+                    "login", "ada", "--password-file", lab.folder.path + "/password")
+                #expect(other.status == ExitCode.busy.rawValue && other.errors.contains("celestiad logout"))
                 #expect(try await lab.cli("logout").status == 0)
                 #expect(try await lab.cli("login", "grace", "--password-file", old).status == 7)
                 #expect(try await lab.cli("login", "grace", "--password-file", new).status == 0)

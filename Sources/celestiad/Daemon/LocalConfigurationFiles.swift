@@ -5,7 +5,7 @@ import Glibc
 /// The configuration as it lies on the disk.
 struct LocalConfigurationFiles: ConfigurationFiles {
     func text(of path: String) throws(GatewayError) -> String? {
-        let fd = open(path, O_RDONLY | O_CLOEXEC)
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard fd >= 0 else {
             guard errno != ENOENT else { return nil }
             throw GatewayError(

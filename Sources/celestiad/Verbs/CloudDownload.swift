@@ -91,16 +91,18 @@ struct CloudDownload {
         func entry(_ outcome: String) -> Entry {
             Entry(asset: asset.id, path: path, bytes: asset.bytes, sha256: asset.sha256, outcome: outcome)
         }
-        if let present = try open(path, O_RDONLY, optional: true) {
-            guard try digest(of: present, path) == asset.sha256 else {
-                throw ControlError(
-                    .failed, "\(Text.clean(path)) is there already and is something else",
-                    hint: "move it away, or name another folder: --to DIR")
-            }
+        if try isPresent(asset, path) { return entry("present") }
+        let part = Self.part(of: path, asset)
+        guard let file = try open(part, O_RDWR | O_CREAT, optional: false) else { return entry("") }
+        guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+            throw ControlError(
+                .busy, "\(Text.clean(path)) is being downloaded already", hint: "wait for it, and try again")
+        }
+        // Another may have finished it between the look and the lock.
+        if try isPresent(asset, path) {
+            unlink(part)
             return entry("present")
         }
-        let part = path + ".part"
-        guard let file = try open(part, O_RDWR | O_CREAT, optional: false) else { return entry("") }
         // What an earlier run left may be of other bytes: then once more from the beginning.
         for isLast in [false, true] {
             let had = try size(of: file, part)
@@ -117,6 +119,23 @@ struct CloudDownload {
         throw ControlError(
             .failed, "what came for \(Text.clean(asset.name)) does not have the SHA-256 that the cloud tells",
             hint: "nothing of it was kept; try again, and tell the cloud's operator if it stays so")
+    }
+
+    /// Whether the whole file is there. Throws when something else has its name.
+    private func isPresent(_ asset: CloudAssetDocument, _ path: String) throws(ControlError) -> Bool {
+        guard let present = try open(path, O_RDONLY, optional: true) else { return false }
+        guard try digest(of: present, path) == asset.sha256 else {
+            throw ControlError(
+                .failed, "\(Text.clean(path)) is there already and is something else",
+                hint: "move it away, or name another folder: --to DIR")
+        }
+        return true
+    }
+
+    /// Where a file grows until it is whole: hidden, and named by its asset, so that it is nobody else's.
+    static func part(of path: String, _ asset: CloudAssetDocument) -> String {
+        let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        return "\(path[..<slash]).\(safe(String(asset.id.prefix(36)))).part"
     }
 
     /// Shows how the file grows while the daemon writes it.
@@ -157,12 +176,20 @@ struct CloudDownload {
 
     /// nil when it may be absent and is.
     private func open(_ path: String, _ flags: Int32, optional: Bool) throws(ControlError) -> SharedFD? {
-        let fd = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        // Never waiting: a pipe of that name would wait for its other end.
+        let fd = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
         guard fd >= 0 else {
             if optional, errno == ENOENT { return nil }
             throw failure("open", path)
         }
-        return SharedFD(fd)
+        let file = SharedFD(fd)
+        var info = stat()
+        guard fstat(fd, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+            throw ControlError(
+                .failed, "\(Text.clean(path)) is there already and is no file",
+                hint: "move it away, or name another folder: --to DIR")
+        }
+        return file
     }
 
     private func size(of file: SharedFD, _ path: String) throws(ControlError) -> Int64 {

@@ -50,7 +50,22 @@ struct SessionExport {
         let name = Text.clean(name).map { $0 == "/" || $0 == "\\" || $0 == "\u{FFFD}" ? "_" : $0 }
         let number = String(index + 1)
         return String(repeating: "0", count: max(0, 3 - number.count)) + number + "-"
-            + String(name.prefix(100))
+            + shortened(String(name))
+    }
+
+    /// File systems count bytes; what says what kind of file it is stays.
+    private static func shortened(_ name: String, to limit: Int = 180) -> String {
+        guard name.utf8.count > limit else { return name }
+        let ending = name.lastIndex(of: ".").map { String(name[$0...]) } ?? ""
+        let kept = ending.utf8.count <= 16 ? ending : ""
+        var cut = String.UnicodeScalarView()
+        var room = limit - kept.utf8.count
+        for scalar in name.unicodeScalars {
+            room -= String(scalar).utf8.count
+            guard room >= 0 else { break }
+            cut.append(scalar)
+        }
+        return String(cut) + kept
     }
 
     /// Returns whether it is what was stored. What is not is kept all the same, by another name: it may be all there is.

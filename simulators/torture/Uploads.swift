@@ -39,14 +39,30 @@ struct Uploads {
         let isDone = try await waitUntilDone(host, api, supervisor, rests)
         supervisor.stop()
         if let error = await run.value { throw error }
-        guard isDone else { throw Failure("the uploads to \(host) came to no end") }
+        guard isDone else {
+            throw Failure(
+                "the uploads to \(host) came to no end: \(try await rest(host).joined(separator: "; "))")
+        }
     }
 
-    /// Whether the uploads were done; they are hurried a few times, as a user would who sees that they rest.
+    /// What is still to be sent, in words for a fault.
+    private func rest(_ host: String) async throws -> [String] {
+        let sessions = try await queue.sessions(.all, limit: 1000).sessions
+        return sessions.filter { $0.session.targetHost == host && $0.session.state != .imported }.map {
+            summary in
+            let holds = summary.holds.map(\.reason.rawValue).joined(separator: ",")
+            let error = summary.session.lastError ?? "no error"
+            return "\(summary.session.id) \(summary.session.state.rawValue) [\(holds)] \(error)"
+        }
+    }
+
+    /// Whether the uploads were done; they are hurried, as a user would who sees that they rest, until that brings no
+    /// session on any more.
     private func waitUntilDone(
         _ host: String, _ api: CelestiaAPI, _ supervisor: UploadSupervisor, _ rests: Locked<Int>
     ) async throws -> Bool {
-        for _ in 0..<8 {
+        var (fruitless, last) = (0, Int.max)
+        while fruitless < 8 {
             if case .valid = try await api.tokens.state() {
             } else {
                 _ = try? await api.logIn(identifier: "ada", password: Secret("countess"))
@@ -57,21 +73,28 @@ struct Uploads {
                 if try await !hasWork(host) { return true }
                 if rests.withLock({ $0 }) > 0 { break }
             }
+            // The rest that was seen may be the one from before the next session is taken up.
+            let left = try await work(host)
+            fruitless = left < last ? 0 : fruitless + 1
+            last = left
             rests.withLock { $0 = 0 }
             await supervisor.kick()
         }
         return false
     }
 
-    /// Whether a session of this host is still to be sent: all but those that wait for a user.
-    private func hasWork(_ host: String) async throws -> Bool {
+    private func hasWork(_ host: String) async throws -> Bool { try await work(host) > 0 }
+
+    /// How many sessions of this host are still to be sent: all but those that wait for a user.
+    private func work(_ host: String) async throws -> Int {
+        var count = 0
         for state in [SessionState.queuedOffline, .uploading, .awaitingConfirmation, .failedRetryable] {
             let page = try await queue.sessions(.state(state), limit: 1000)
-            for summary in page.sessions where summary.session.targetHost == host {
-                if !summary.holds.contains(where: { $0.reason == .conflict }) { return true }
+            count += page.sessions.count { summary in
+                summary.session.targetHost == host && !summary.holds.contains { $0.reason == .conflict }
             }
         }
-        return false
+        return count
     }
 
     private func configuration(_ rests: Locked<Int>) -> UploadConfiguration {

@@ -18,15 +18,16 @@ package enum WireName {
         }
         let clean = String(scalars).drop { $0 == "." || $0 == " " }
         let stem = String(clean).isEmpty ? "file" : String(clean)
-        return shorten(stem)
+        return shortened(stem, to: maximumBytes)
     }
 
-    private static func shorten(_ name: String) -> String {
-        guard name.utf8.count > maximumBytes else { return name }
+    /// The name cut between scalars to at most `limit` UTF-8 bytes, with an extension of up to 16 bytes kept.
+    package static func shortened(_ name: String, to limit: Int) -> String {
+        guard name.utf8.count > limit else { return name }
         var suffix = ""
         if let dot = name.lastIndex(of: "."), name[dot...].utf8.count <= 16 { suffix = String(name[dot...]) }
         var result = String.UnicodeScalarView()
-        var room = maximumBytes - suffix.utf8.count
+        var room = limit - suffix.utf8.count
         for scalar in name.unicodeScalars {
             let size = String(scalar).utf8.count
             guard size <= room else { break }

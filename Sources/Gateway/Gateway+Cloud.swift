@@ -78,7 +78,7 @@ extension Gateway {
     }
 
     /// The errors of the cloud as the user is told of them.
-    private nonisolated func asking<Value: Sendable>(
+    nonisolated func asking<Value: Sendable>(
         _ call: () async throws(CloudError) -> Value
     ) async throws(GatewayError) -> Value {
         do throws(CloudError) {

@@ -68,22 +68,17 @@ extension Gateway {
                         + "logs in then.")
             }
         }
-        do throws(CloudError) {
+        _ = try await asking { () async throws(CloudError) in
             try await api.logIn(identifier: identifier, password: password)
-        } catch {
-            throw GatewayError(error)
         }
         log.notice("logged in to \(api.base)")
     }
 
     package nonisolated func logOut() async throws(GatewayError) {
-        do throws(CloudError) {
-            if let refusal = try await api.logOut() {
-                log.warning(
-                    "the cloud did not take the logout, the tokens are forgotten all the same: \(refusal)")
-            }
-        } catch {
-            throw GatewayError(error)
+        let refusal = try await asking { () async throws(CloudError) in try await api.logOut() }
+        if let refusal {
+            log.warning(
+                "the cloud did not take the logout, the tokens are forgotten all the same: \(refusal)")
         }
         log.notice("logged out")
     }

@@ -249,7 +249,7 @@ import Testing
         (String(repeating: "a", count: 300) + "." + String(repeating: "b", count: 60), ""),
     ])
     func namesFitIntoAFileSystem(_ name: String, _ ending: String) {
-        let fitted = SessionExport.fileName(name, 0)
+        let fitted = LocalFile.name(name, 0)
         #expect(fitted.utf8.count <= 200 && fitted.hasPrefix("001-") && fitted.hasSuffix(ending))
     }
 

@@ -88,7 +88,7 @@ import Testing
             #expect(again.code == .failure && again.errors.contains("name another folder"))
         }
         #expect(
-            SessionExport.fileName("../../etc/pass\u{1B}wd", 0) == "001-.._.._etc_pass_wd")
+            LocalFile.name("../../etc/pass\u{1B}wd", 0) == "001-.._.._etc_pass_wd")
     }
 
     @Test func attentionIsAsked() async throws {

@@ -120,6 +120,17 @@ extension SystemTests {
             }
         }
 
+        /// Pairs anew as status says, after which all is well.
+        private func repair(_ lab: Laboratory) async throws {
+            let repair = try await lab.cli(
+                "pair", "--device", Laboratory.serial(), "--repair", "--passkey-file",
+                lab.folder.path + "/passkey")
+            #expect(repair.status == 0, "\(repair)")
+            try await lab.waitForLink("idle")
+            #expect(try await lab.cli("status").status == 0)
+            try await lab.verify()
+        }
+
         /// BlueZ says so only since 5.82.
         @Test(arguments: ["5.66", "5.82"])
         func aLostBondIsToldAndRepaired(_ version: String) async throws {
@@ -136,13 +147,7 @@ extension SystemTests {
                 #expect(status.status == 14)
                 #expect(status.output.contains("celestiad pair --device CEL-0001 --repair"), "\(status)")
                 #expect(try connects.count() <= 4)
-                let repair = try await lab.cli(
-                    "pair", "--device", Laboratory.serial(), "--repair", "--passkey-file",
-                    lab.folder.path + "/passkey")
-                #expect(repair.status == 0, "\(repair)")
-                try await lab.waitForLink("idle")
-                #expect(try await lab.cli("status").status == 0)
-                try await lab.verify()
+                try await repair(lab)
             }
         }
 
@@ -156,13 +161,7 @@ extension SystemTests {
                 try await lab.waitForLink("idle")
                 try await lab.forgetDevice()
                 try await lab.waitForHealth("recorder_needs_user")
-                let repair = try await lab.cli(
-                    "pair", "--device", Laboratory.serial(), "--repair", "--passkey-file",
-                    lab.folder.path + "/passkey")
-                #expect(repair.status == 0, "\(repair)")
-                try await lab.waitForLink("idle")
-                #expect(try await lab.cli("status").status == 0)
-                try await lab.verify()
+                try await repair(lab)
             }
         }
     }

@@ -17,6 +17,12 @@ package struct ConfigurationSetting: Sendable, Equatable {
 }
 
 extension Configuration {
+    /// The systemd credential with the password to log in with (systemd.exec(5), LoadCredential=); nil: none was passed.
+    package static func passwordCredential(in environment: [String: String]) -> String? {
+        guard let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }
+        return "\(directory)/celestiad.password"
+    }
+
     /// The file that is read when no other is named.
     package static let defaultPath = "/etc/celestiad/celestiad.conf"
 
@@ -50,13 +56,14 @@ extension Configuration {
 /// The configuration while it is read.
 private struct ConfigurationReading {
     var configuration = Configuration()
-    private var set: [String: ConfigurationSetting] = [:]
+    private var set: [String: (value: String, origin: String)] = [:]
 
     var settings: [ConfigurationSetting] {
         ConfigurationKey.all.map { key in
-            set[key.title]
-                ?? ConfigurationSetting(
-                    section: key.section, name: key.name, value: key.standard, origin: nil)
+            let found = set[key.title]
+            return ConfigurationSetting(
+                section: key.section, name: key.name, value: found?.value ?? key.standard,
+                origin: found?.origin)
         }
     }
 
@@ -64,11 +71,9 @@ private struct ConfigurationReading {
     mutating func take(systemd environment: [String: String]) {
         if let directory = environment["STATE_DIRECTORY"], !directory.isEmpty {
             configuration.stateDirectory = directory
-            note(ConfigurationKey.stateDirectory, directory, "STATE_DIRECTORY")
+            note("[General] StateDirectory", directory, "STATE_DIRECTORY")
         }
-        if let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty {
-            configuration.passwordFile = "\(directory)/celestiad.password"
-        }
+        configuration.passwordFile = Configuration.passwordCredential(in: environment)
     }
 
     mutating func take(file: String, text: String) throws(GatewayError) {
@@ -86,7 +91,7 @@ private struct ConfigurationReading {
                     hint: "Remove one of the two lines.")
             }
             try key.set(entry.value, in: &configuration, at: place)
-            note(key, entry.value, place)
+            note(key.title, entry.value, place)
         }
     }
 
@@ -95,20 +100,19 @@ private struct ConfigurationReading {
         for key in ConfigurationKey.all {
             guard let value = environment[key.variable] else { continue }
             try key.set(value, in: &configuration, at: "the environment variable \(key.variable)")
-            note(key, value, key.variable)
+            note(key.title, value, key.variable)
         }
         // What every D-Bus program honours, below our own variable.
         if environment["CELESTIAD_BUS"] == nil, let address = environment["DBUS_SYSTEM_BUS_ADDRESS"],
             !address.isEmpty
         {
             configuration.busAddress = address
-            note(ConfigurationKey.busAddress, address, "DBUS_SYSTEM_BUS_ADDRESS")
+            note("[Bus] Address", address, "DBUS_SYSTEM_BUS_ADDRESS")
         }
     }
 
-    private mutating func note(_ key: ConfigurationKey, _ value: String, _ origin: String) {
-        set[key.title] = ConfigurationSetting(
-            section: key.section, name: key.name, value: ConfigurationKey.shown(value), origin: origin)
+    private mutating func note(_ title: String, _ value: String, _ origin: String) {
+        set[title] = (ConfigurationKey.shown(value), origin)
     }
 
     /// Variables of ours that are no keys: where the file is, and what only the command line reads.

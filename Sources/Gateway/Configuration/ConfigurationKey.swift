@@ -61,9 +61,6 @@ package struct ConfigurationKey: Sendable {
             hint: nearest.map { "Did you mean \($0)?" } ?? "The keys are: \(names.joined(separator: ", ")).")
     }
 
-    static let stateDirectory = all[0]
-    static let busAddress = all[2]
-
     package static let all: [ConfigurationKey] = [
         ConfigurationKey(
             section: "General", name: "StateDirectory", variable: "CELESTIAD_STATE_DIRECTORY",

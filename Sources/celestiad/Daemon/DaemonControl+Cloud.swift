@@ -125,16 +125,6 @@ extension DaemonControl {
         return try await recorder(serial)
     }
 
-    private func asking<Value: Sendable>(
-        _ call: () async throws(GatewayError) -> Value
-    ) async throws(ControlError) -> Value {
-        do throws(GatewayError) {
-            return try await call()
-        } catch {
-            throw ControlError(error)
-        }
-    }
-
     private func document(_ remote: RemoteSession, withAssets: Bool) async -> CloudSessionDocument {
         let local = try? await gateway.queue.session(remoteID: remote.id)
         return CloudSessionDocument(

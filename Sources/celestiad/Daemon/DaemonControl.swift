@@ -89,10 +89,8 @@ struct DaemonControl: ControlModel {
     func scan(
         for duration: Duration, report: @escaping @Sendable (ScanResultDocument) async -> Void
     ) async throws(ControlError) {
-        do throws(GatewayError) {
+        try await asking { () async throws(GatewayError) in
             try await gateway.scan(for: duration) { await report(ScanResultDocument($0, seenAt: Date())) }
-        } catch {
-            throw ControlError(error)
         }
     }
 
@@ -106,11 +104,8 @@ struct DaemonControl: ControlModel {
         if let seconds = request.searchSeconds {
             options.searchTime = .seconds(Int64(min(max(seconds, 1), PairRequest.maximumSearchSeconds)))
         }
-        let outcome: PairingOutcome
-        do throws(GatewayError) {
-            outcome = try await gateway.pair(options, user: DialogueUser(dialogue: dialogue))
-        } catch {
-            throw ControlError(error)
+        let outcome = try await asking { () async throws(GatewayError) in
+            try await gateway.pair(options, user: DialogueUser(dialogue: dialogue))
         }
         var recorder = try await recorder(outcome.serial)
         recorder.security = outcome.security
@@ -119,37 +114,29 @@ struct DaemonControl: ControlModel {
 
     func forget(_ id: String, unbind: Bool) async throws(ControlError) {
         let serial = try await recorder(id).id
-        do throws(GatewayError) {
+        try await asking { () async throws(GatewayError) in
             try await gateway.forget(serial, unbind: unbind)
-        } catch {
-            throw ControlError(error)
         }
     }
 
     func sync(recorder: String?) async throws(ControlError) {
         var serial: String?
         if let recorder { serial = try await self.recorder(recorder).id }
-        do throws(GatewayError) {
+        try await asking { () async throws(GatewayError) in
             try await gateway.sync(serial)
-        } catch {
-            throw ControlError(error)
         }
     }
 
     func login(identifier: String, password: Password) async throws(ControlError) -> AccountDocument {
-        do throws(GatewayError) {
+        try await asking { () async throws(GatewayError) in
             try await gateway.logIn(identifier: identifier, password: Secret(password.reveal()))
-        } catch {
-            throw ControlError(error)
         }
         return await accountDocument()
     }
 
     func logout() async throws(ControlError) {
-        do throws(GatewayError) {
+        try await asking { () async throws(GatewayError) in
             try await gateway.logOut()
-        } catch {
-            throw ControlError(error)
         }
     }
 
@@ -164,6 +151,17 @@ struct DaemonControl: ControlModel {
         }
         continuation.onTermination = { _ in forwarding.cancel() }
         return stream
+    }
+
+    /// The daemon's errors as its callers are told of them.
+    func asking<Value: Sendable>(
+        _ call: () async throws(GatewayError) -> Value
+    ) async throws(ControlError) -> Value {
+        do throws(GatewayError) {
+            return try await call()
+        } catch {
+            throw ControlError(error)
+        }
     }
 
     // MARK: Parts of the status

@@ -8,7 +8,6 @@ import Glibc
 struct CloudDownload {
     private let invocation: Invocation
     private var console: Console { invocation.console }
-    private static let piece = 1 << 20
 
     init(_ invocation: Invocation) {
         self.invocation = invocation
@@ -40,11 +39,11 @@ struct CloudDownload {
         let directory =
             invocation.arguments.value("to") ?? "celestia-\(Self.safe(String(session.id.prefix(8))))"
         guard mkdir(directory, 0o777) == 0 || errno == EEXIST else {
-            throw failure("make the folder", directory)
+            throw LocalFile.failure("make the folder \(directory)")
         }
         var files: [Entry] = []
         for (index, asset) in wanted {
-            let name = SessionExport.fileName(asset.name, index)
+            let name = LocalFile.name(asset.name, index)
             files.append(try await fetch(asset, of: session.id, "\(directory)/\(name)", client))
         }
         if invocation.wantsJSON {
@@ -107,12 +106,12 @@ struct CloudDownload {
         for isLast in [false, true] {
             let had = try size(of: file, part)
             try await transfer(asset, of: session, into: file, client)
-            guard fsync(file.rawValue) == 0 else { throw failure("flush", part) }
+            guard fsync(file.rawValue) == 0 else { throw LocalFile.failure("flush \(part)") }
             if try size(of: file, part) == asset.bytes, try digest(of: file, part) == asset.sha256 {
                 try publish(part, path)
                 return entry("downloaded")
             }
-            guard ftruncate(file.rawValue, 0) == 0 else { throw failure("empty", part) }
+            guard ftruncate(file.rawValue, 0) == 0 else { throw LocalFile.failure("empty \(part)") }
             if had == 0 || isLast { break }
         }
         unlink(part)
@@ -180,7 +179,7 @@ struct CloudDownload {
         let fd = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
         guard fd >= 0 else {
             if optional, errno == ENOENT { return nil }
-            throw failure("open", path)
+            throw LocalFile.failure("open \(path)")
         }
         let file = SharedFD(fd)
         var info = stat()
@@ -194,22 +193,16 @@ struct CloudDownload {
 
     private func size(of file: SharedFD, _ path: String) throws(ControlError) -> Int64 {
         var info = stat()
-        guard fstat(file.rawValue, &info) == 0 else { throw failure("look at", path) }
+        guard fstat(file.rawValue, &info) == 0 else { throw LocalFile.failure("look at \(path)") }
         return Int64(info.st_size)
     }
 
     private func digest(of file: SharedFD, _ path: String) throws(ControlError) -> String {
         let hasher = SHA256()
-        var offset: Int64 = 0
-        var buffer = [UInt8](repeating: 0, count: Self.piece)
-        while true {
-            let count = pread(file.rawValue, &buffer, buffer.count, off_t(offset))
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure("read", path) }
-            if count == 0 { return hasher.digest().hex }
-            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            offset += Int64(count)
+        try LocalFile.read(file, path) { piece throws(ControlError) in
+            piece.withUnsafeBytes { hasher.update($0) }
         }
+        return hasher.digest().hex
     }
 
     /// Gives the file its name, unless another has taken it meanwhile; some file systems cannot tell.
@@ -219,7 +212,7 @@ struct CloudDownload {
         } else {
             let isUnable = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
             guard isUnable, rename(part, path) == 0 else {
-                throw failure("rename \(Text.clean(part)) to", path)
+                throw LocalFile.failure("rename \(part) to \(path)")
             }
         }
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
@@ -228,13 +221,6 @@ struct CloudDownload {
             fsync(fd)
             close(fd)
         }
-    }
-
-    private func failure(_ what: String, _ path: String) -> ControlError {
-        let number = errno
-        return ControlError(
-            number == ENOSPC ? .diskLow : .failed,
-            "cannot \(what) \(Text.clean(path)): \(String(cString: strerror(number)))")
     }
 
     /// An id from outside, as a part of a file name.

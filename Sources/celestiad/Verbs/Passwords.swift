@@ -1,4 +1,5 @@
 import Control
+import Gateway
 import Glibc
 
 /// Where verbs get passwords: a file, a systemd credential, or the terminal without echo; never the command line, where
@@ -12,9 +13,6 @@ struct Passwords {
     static let option = Option(
         name: "password-file", value: "FILE", help: "Read the password from FILE; - is standard input.",
         completes: .files)
-
-    /// systemd.exec(5), LoadCredential=.
-    private static let credential = "celestiad.password"
 
     init(_ invocation: Invocation) {
         self.invocation = invocation
@@ -39,11 +37,9 @@ struct Passwords {
     }
 
     private var credentialFile: String? {
-        guard let directory = invocation.environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else {
-            return nil
+        Configuration.passwordCredential(in: invocation.environment).flatMap {
+            access($0, F_OK) == 0 ? $0 : nil
         }
-        let path = "\(directory)/\(Self.credential)"
-        return access(path, F_OK) == 0 ? path : nil
     }
 
     private func password(

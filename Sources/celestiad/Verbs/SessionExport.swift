@@ -8,8 +8,6 @@ struct SessionExport {
     let client: ControlClient
     let invocation: Invocation
 
-    private static let piece = 1 << 20
-
     func run(_ id: String, to directory: String?) async throws(ControlError) -> ExitCode {
         let session = try await client.session(id)
         let directory = directory ?? "celestiad-\(Text.clean(String(session.id.prefix(8))))"
@@ -18,7 +16,7 @@ struct SessionExport {
         for (index, asset) in (session.assets ?? []).enumerated() {
             do throws(ControlError) {
                 let file = try await client.openAsset(asset.id)
-                let path = "\(directory)/\(Self.fileName(asset.name, index))"
+                let path = "\(directory)/\(LocalFile.name(asset.name, index))"
                 if try copy(file, asset, to: path) {
                     verified += 1
                 } else {
@@ -45,29 +43,6 @@ struct SessionExport {
         return absent + changed == 0 ? .success : .partial
     }
 
-    /// A name from outside is no path; the number keeps equal names apart.
-    static func fileName(_ name: String, _ index: Int) -> String {
-        let name = Text.clean(name).map { $0 == "/" || $0 == "\\" || $0 == "\u{FFFD}" ? "_" : $0 }
-        let number = String(index + 1)
-        return String(repeating: "0", count: max(0, 3 - number.count)) + number + "-"
-            + shortened(String(name))
-    }
-
-    /// File systems count bytes; what says what kind of file it is stays.
-    private static func shortened(_ name: String, to limit: Int = 180) -> String {
-        guard name.utf8.count > limit else { return name }
-        let ending = name.lastIndex(of: ".").map { String(name[$0...]) } ?? ""
-        let kept = ending.utf8.count <= 16 ? ending : ""
-        var cut = String.UnicodeScalarView()
-        var room = limit - kept.utf8.count
-        for scalar in name.unicodeScalars {
-            room -= String(scalar).utf8.count
-            guard room >= 0 else { break }
-            cut.append(scalar)
-        }
-        return String(cut) + kept
-    }
-
     /// Returns whether it is what was stored. What is not is kept all the same, by another name: it may be all there is.
     private func copy(_ file: SharedFD, _ asset: AssetDocument, to path: String) throws(ControlError) -> Bool
     {
@@ -75,16 +50,9 @@ struct SessionExport {
         guard target >= 0 else { throw failure("make \(path)") }
         defer { close(target) }
         let hasher = SHA256()
-        var offset: Int64 = 0
-        var buffer = [UInt8](repeating: 0, count: Self.piece)
-        while true {
-            let count = pread(file.rawValue, &buffer, buffer.count, off_t(offset))
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw failure("read \(Text.clean(asset.name))") }
-            if count == 0 { break }
-            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            try put(buffer[..<count], into: target, path)
-            offset += Int64(count)
+        let offset = try LocalFile.read(file, asset.name) { piece throws(ControlError) in
+            piece.withUnsafeBytes { hasher.update($0) }
+            try put(piece, into: target, path)
         }
         guard fsync(target) == 0 else { throw failure("flush \(path)") }
         let digest = hasher.digest().hex
@@ -121,10 +89,6 @@ struct SessionExport {
     }
 
     private func failure(_ what: String) -> ControlError {
-        let number = errno
-        return ControlError(
-            number == ENOSPC ? .diskLow : .failed,
-            "cannot \(Text.clean(what)): \(String(cString: strerror(number)))",
-            hint: number == EEXIST ? "name another folder: celestiad session export ID DIR" : nil)
+        LocalFile.failure(what, whenThere: "name another folder: celestiad session export ID DIR")
     }
 }

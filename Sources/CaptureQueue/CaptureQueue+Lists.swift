@@ -162,7 +162,8 @@ enum SessionQueries {
 
     static let discardedInDoubt = """
         SELECT \(SessionRecord.columns) FROM sessions WHERE seq IN (SELECT session_seq FROM inflight)
-            AND state = 'cancelled' AND target_host = ? ORDER BY seq LIMIT ?
+            AND state = 'cancelled' AND target_host = ?1 AND (account IS NULL
+            OR account IN (SELECT account FROM accounts WHERE host = ?1 AND is_current = 1)) ORDER BY seq LIMIT ?2
         """
 
     static func count(_ filter: SessionFilter, ofRecorder: Bool) -> String {

@@ -1,4 +1,4 @@
-/// Moving a session to another host: always a new session, the old one is kept (contract, Host Selection).
+/// Moving a session to another host, or to another account there: always a new session, the old one is kept (contract, Host Selection).
 extension CaptureQueue {
     /// Makes a session for `host` with the files of this one, and cancels this one. The new one has identities of its
     /// own, so the two never meet in a cloud; the bytes are shared on the disk, not copied. Asked again it returns the
@@ -7,10 +7,14 @@ extension CaptureQueue {
     /// Throws `illegalTransition` for a session that is imported, cancelled, not complete here or being sent right now,
     /// `intentPending` while it is in doubt, and `invalidInput` when it is for that host already.
     package func migrate(_ id: SessionID, to host: String) throws(QueueError) -> SessionID {
-        let new = Identity.migratedSession(id, to: host)
+        let account = try currentAccount(host: host)
+        let known = try requireSession(id)
+        // Another account of the same host is another place, too.
+        let isSameHost = host == known.targetHost
+        let new = Identity.migratedSession(id, to: isSameHost ? "\(host) \(account ?? "")" : host)
         if let newID = SessionID(new), try sessionRow(newID) != nil { return newID }
         let session = try require(id, notIn: [.draft, .imported, .cancelled], to: "be moved")
-        guard host != session.targetHost else {
+        guard !isSameHost || (account != nil && session.account != nil && account != session.account) else {
             throw QueueError(.invalidInput, "session \(id) is for \(host) already")
         }
         guard !active.contains(id), let detail = try self.session(id) else {
@@ -24,7 +28,7 @@ extension CaptureQueue {
                 "it is not known yet what \(session.targetHost) has of session \(id), so it is not moved: it could be in "
                     + "both clouds",
                 hint:
-                    "set [Cloud] URL to that address until it is looked up; where that cannot be, celestiad session "
+                    "set [Cloud] URL to that address, and log in to the account that it is for, until it is looked up; where that cannot be, celestiad session "
                     + "export \(id), import the files and cancel it")
         }
         if let absent = detail.assets.first(where: { ![.stored, .unobtainable].contains($0.pullState) }) {
@@ -32,7 +36,8 @@ extension CaptureQueue {
                 .illegalTransition, "a file of session \(id) is not here (\(absent.pullState.rawValue))",
                 hint: "a session is moved whole")
         }
-        let registration = CaptureRegistration(moving: detail, to: host, as: new)
+        var registration = CaptureRegistration(moving: detail, to: host, as: new)
+        registration.account = account
         let newID = try registration.validated()
         _ = try writable
         try guarding { () throws(QueueError) in

@@ -138,7 +138,7 @@ extension CaptureQueue {
             let actions = try transition(session.sequence, .retryRequested)
             guard !actions.contains(.suppress) else { return false }
             try database.run(
-                "DELETE FROM holds WHERE session_seq = ? AND reason NOT IN ('paused', 'low_disk')",
+                "DELETE FROM holds WHERE session_seq = ? AND reason NOT IN ('paused', 'low_disk', 'other_account')",
                 session.sequence)
             if let lost = try database.first(
                 RestoreQueries.lost, session.sequence, read: RestoreQueries.reason)

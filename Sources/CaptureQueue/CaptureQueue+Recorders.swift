@@ -61,17 +61,21 @@ extension CaptureQueue {
         }
     }
 
-    /// Stores the device id that a cloud host gave the recorder; nil removes it. There is no way to ask the
+    /// Stores the device id that an account at a host gave the recorder; nil removes it. There is no way to ask the
     /// host for it again (upload.md C-26).
-    package func bind(recorder serial: String, host: String, deviceID: String?) throws(QueueError) {
+    package func bind(
+        recorder serial: String, host: String, account: String, deviceID: String?
+    ) throws(QueueError) {
         let now = now
         try change { database throws(QueueError) in
             if let deviceID {
                 try database.run(
-                    "INSERT OR REPLACE INTO recorder_bindings (serial, host, device_id, bound_at)"
-                        + " VALUES (?, ?, ?, ?)", serial, host, deviceID, now)
+                    "INSERT OR REPLACE INTO recorder_accounts (serial, host, account, device_id, bound_at)"
+                        + " VALUES (?, ?, ?, ?, ?)", serial, host, account, deviceID, now)
             } else {
-                try database.run("DELETE FROM recorder_bindings WHERE serial = ? AND host = ?", serial, host)
+                try database.run(
+                    "DELETE FROM recorder_accounts WHERE serial = ? AND host = ? AND account = ?", serial, host,
+                    account)
             }
         }
     }
@@ -149,7 +153,10 @@ extension CaptureQueue {
         where condition: String, _ value: String
     ) throws(QueueError) -> [RecorderRecord] {
         let database = try database
-        let bindings = try database.all("SELECT serial, host, device_id FROM recorder_bindings") {
+        let bindings = try database.all(
+            "SELECT r.serial, r.host, r.device_id FROM recorder_accounts AS r JOIN accounts AS a"
+                + " ON a.host = r.host AND a.account = r.account WHERE a.is_current = 1"
+        ) {
             row throws(QueueError) in (try row.text(), try row.text(), try row.text())
         }
         let sql = """

@@ -32,6 +32,11 @@ extension CaptureQueue {
         let id = try registration.validated()
         _ = try writable
         let known = try sessionRow(id)
+        var registration = registration
+        registration.account = known?.account ?? registration.account
+        if registration.account == nil {
+            registration.account = try currentAccount(host: registration.targetHost)
+        }
         if let known { try checkOrigin(of: known, registration) }
         guard known == nil || known?.state == .draft else {
             return try unchanged(known, registration)
@@ -143,9 +148,9 @@ extension CaptureQueue {
                 recorder_serial, storage_generation, manifest_object_id, manifest_fingerprint,
                 manifest_state, is_salvaged, target_host, target_library_id, parent_document_id, title,
                 started_text, started_at, ended_text, ended_at, duration_ms, idempotency_scope,
-                device_name, device_model, app_surface, source_path_hint, image_provenance, migrated_from)
+                device_name, device_model, app_surface, source_path_hint, image_provenance, migrated_from, account)
             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
+                ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
             """,
             id, registration.captureID, now, registration.sourceKind, registration.originDeviceID,
             registration.origin?.serial, registration.origin?.storageGeneration,
@@ -157,7 +162,7 @@ extension CaptureQueue {
             Identity.idempotencyScope(session: id), registration.provenance.deviceName,
             registration.provenance.deviceModel, registration.provenance.appSurface,
             registration.provenance.sourcePathHint, try StringMap.encode(registration.provenance.image),
-            registration.migratedFrom)
+            registration.migratedFrom, registration.account)
         let sequence = database.lastInsertedKey
         for step in registration.provenance.chain { try appendProvenance(step, to: sequence) }
     }

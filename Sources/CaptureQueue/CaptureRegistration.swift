@@ -168,6 +168,8 @@ package struct CaptureRegistration: Sendable, Equatable, Codable {
     package let isSalvaged: Bool
     /// The base URL of the API that it goes to. Never implied.
     package let targetHost: String
+    /// The account there that it is for, where that is known.
+    package var account: String?
     /// `target_library_id` of the contract.
     package let targetLibraryID: String?
     /// `parent_document_id` of the contract.

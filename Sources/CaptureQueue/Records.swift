@@ -113,6 +113,8 @@ package struct SessionRecord: Sendable, Equatable {
     /// The session that this one was made from, for another host; and the one that was made of it.
     package let migratedFrom: String?
     package let migratedTo: String?
+    /// The account that it is for; nil until somebody has logged in. Never changed then.
+    package let account: String?
 }
 
 /// A session with what a list shows of it.
@@ -295,7 +297,7 @@ package struct RecorderRecord: Sendable, Equatable {
     package let label: String?
     /// When the user removed it from the account: it is neither read nor bound again until the user says so.
     package let unboundAt: Date?
-    /// Its device id in the cloud, by host.
+    /// Its device id in the account that is logged in, by host.
     package let deviceIDs: [String: String]
 }
 

@@ -8,7 +8,7 @@ extension SessionRecord {
         started_text, started_at, ended_text, ended_at, duration_ms, idempotency_scope, priority, \
         last_error, terminal_reason, retry_count, next_try_at, remote_id, revision, is_base_stale, \
         synced_digest, base_snapshot, device_name, device_model, app_surface, source_path_hint, \
-        image_provenance, imported_at, migrated_from, migrated_to
+        image_provenance, imported_at, migrated_from, migrated_to, account
         """
 
     init(_ row: inout RowReader) throws(QueueError) {
@@ -48,6 +48,7 @@ extension SessionRecord {
         importedAt = try row.dateOrNil()
         migratedFrom = try row.textOrNil()
         migratedTo = try row.textOrNil()
+        account = try row.textOrNil()
     }
 }
 

@@ -4,7 +4,7 @@ enum Schema {
     static let applicationID: Int64 = 0x4363_5175
 
     /// The SQL that leads from each version to the next; the first makes version 1.
-    static let migrations: [String] = [version1, version2, version3, version4]
+    static let migrations: [String] = [version1, version2, version3, version4, version5]
 
     private static let version1 = [
         tables, queueTables, indexes, stateRules, immutability, transitions, ByteTallies.schema,

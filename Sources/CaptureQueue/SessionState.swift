@@ -62,6 +62,8 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
     case ambiguous
     /// The server says that the request itself is wrong.
     case rejected
+    /// It belongs to another account than the one that is logged in.
+    case otherAccount = "other_account"
 
     /// What ends the hold of the session that is called so on the command line, in words for a user.
     package func clearedBy(session id: String) -> String {
@@ -71,6 +73,8 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
         case .paused: "celestiad session resume \(id)"
         case .remoteDeleted:
             "celestiad session retry \(id), once it is restored in the cloud or its account is logged in; or cancel"
+        case .otherAccount:
+            "a login to its account; or celestiad session migrate \(id), which gives it to the one that is logged in"
         case .rejected: "celestiad session retry \(id), once what the cloud objects to has changed"
         case .quota, .auth, .lowDisk, .metered, .clock: clearedBy
         }
@@ -86,7 +90,7 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
         case .lowDisk: "free space on the hub's disk"
         case .metered: "an unmetered network"
         case .clock: "the hub's clock being set"
-        case .conflict, .remoteDeleted, .ambiguous, .rejected:
+        case .conflict, .remoteDeleted, .ambiguous, .rejected, .otherAccount:
             "celestiad sessions --attention, which shows them"
         }
     }
@@ -94,7 +98,7 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
     /// Whether nothing but a decision of a user ends it.
     package var needsUser: Bool {
         switch self {
-        case .conflict, .paused, .remoteDeleted, .ambiguous, .rejected: true
+        case .conflict, .paused, .remoteDeleted, .ambiguous, .rejected, .otherAccount: true
         case .quota, .auth, .lowDisk, .metered, .clock: false
         }
     }

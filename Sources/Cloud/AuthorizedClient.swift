@@ -4,9 +4,11 @@ import HTTP
 struct AuthorizedClient: Sendable {
     let runner: CallRunner
     let tokens: TokenStore
+    /// Whose the calls are; nil: whoever is logged in.
+    let account: String?
 
     func run<Value: Sendable>(_ call: Call<Value>) async throws(CloudError) -> Value {
-        let token = try await tokens.token()
+        let token = try own(try await tokens.token())
         do throws(CloudError) {
             let value = try await runner.run(call, token: token.secret)
             await tokens.accepted(generation: token.generation)
@@ -14,7 +16,7 @@ struct AuthorizedClient: Sendable {
         } catch {
             guard error.outcome == .reauth else { throw error }
         }
-        let fresh = try await tokens.refresh(of: token.generation)
+        let fresh = try own(try await tokens.refresh(of: token.generation))
         do throws(CloudError) {
             let value = try await runner.run(call, token: fresh.secret, authorization: .refreshed)
             await tokens.accepted(generation: fresh.generation)
@@ -24,6 +26,15 @@ struct AuthorizedClient: Sendable {
             let isOut = await tokens.refusedAfterRefresh(generation: fresh.generation)
             throw isOut ? error.held : error
         }
+    }
+
+    private func own(_ token: AccessToken) throws(CloudError) -> AccessToken {
+        guard account == nil || token.account == account else {
+            throw CloudError(
+                .notLoggedIn, "another account is logged in", outcome: .retry(after: nil),
+                hint: "log in to the account that it is for")
+        }
+        return token
     }
 }
 

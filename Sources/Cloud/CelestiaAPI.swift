@@ -13,7 +13,10 @@ package struct CelestiaAPI: Sendable {
     /// The server's time.
     package let clock: ServerClock
     let runner: CallRunner
-    var authorized: AuthorizedClient { AuthorizedClient(runner: runner, tokens: tokens) }
+    private var account: String?
+    var authorized: AuthorizedClient {
+        AuthorizedClient(runner: runner, tokens: tokens, account: account)
+    }
 
     /// `directory`, `machine` and `executor` are the token store's.
     package init(
@@ -28,6 +31,14 @@ package struct CelestiaAPI: Sendable {
             directory: directory, base: base, machine: machine,
             refresher: Refresher(base: base, runner: runner), clock: clock, executor: executor,
             monotonic: monotonic)
+    }
+
+    /// The same, for work that belongs to one account: while another is logged in, its calls are not made. nil: whoever
+    /// is logged in.
+    package func only(for account: String?) -> CelestiaAPI {
+        var copy = self
+        copy.account = account
+        return copy
     }
 
     // MARK: Building calls

@@ -65,7 +65,8 @@ package struct CloudError: Error, Sendable, Equatable, CustomStringConvertible {
             hint: "check that the state directory is writable and has free space")
     }
 
-    static func notLoggedIn(_ message: String) -> CloudError {
+    /// There is no login to make a call with.
+    package static func notLoggedIn(_ message: String) -> CloudError {
         CloudError(.notLoggedIn, message, outcome: .hold(.authRequired), hint: "run celestiad login")
     }
 }

@@ -10,6 +10,8 @@ package struct Credentials: Sendable, Equatable {
     package var machine: String
     /// Counts up with every new pair.
     package var generation: UInt64
+    /// Whose they are: never changed by a refresh, whatever its answer says.
+    package var account: String
     /// The name that was used to log in.
     package var identifier: String
     package var user: CloudUser?
@@ -21,12 +23,20 @@ package struct Credentials: Sendable, Equatable {
 }
 
 extension Credentials {
+    /// The user's id; where the server gave none that can be kept, the name of the login.
+    static func account(of user: CloudUser?, identifier: String) -> String {
+        if let id = user?.id, (1...256).contains(id.utf8.count) { return id }
+        return "name:" + String(decoding: identifier.lowercased().utf8.prefix(200), as: UTF8.self)
+    }
+
     /// The file's JSON. Apart from `Credentials`, so that secrets can be encoded here and nowhere else.
     private struct Record: Codable {
         var version: Int
         var base: String
         var machine: String
         var generation: UInt64
+        /// Absent in files of before 2026-12.
+        var account: String?
         var identifier: String
         var user: CloudUser?
         var token: String
@@ -37,8 +47,8 @@ extension Credentials {
 
     func encoded() throws(CloudError) -> [UInt8] {
         let record = Record(
-            version: 1, base: base, machine: machine, generation: generation, identifier: identifier,
-            user: user,
+            version: 1, base: base, machine: machine, generation: generation, account: account,
+            identifier: identifier, user: user,
             token: token.reveal(), refreshToken: refreshToken.reveal(), expiresAt: expiresAt,
             refreshInflight: refreshInflight)
         let encoder = JSONEncoder()
@@ -54,6 +64,7 @@ extension Credentials {
         else { return nil }
         self.init(
             base: record.base, machine: record.machine, generation: record.generation,
+            account: record.account ?? Self.account(of: record.user, identifier: record.identifier),
             identifier: record.identifier, user: record.user, token: Secret(record.token),
             refreshToken: Secret(record.refreshToken), expiresAt: record.expiresAt,
             refreshInflight: record.refreshInflight)

@@ -4,9 +4,37 @@ package import HTTP
 /// Whether requests can be authorised, and if not, what is missing.
 package enum TokenState: Sendable, Equatable {
     case loggedOut
-    case valid(user: CloudUser?, identifier: String, generation: UInt64, expiresAt: Timestamp?)
+    case valid(Login)
     /// Uploads are held, nothing is lost; the operator must log in.
     case authRequired(AuthReason)
+}
+
+/// Who is logged in.
+package struct Login: Sendable, Equatable {
+    /// The same for every login of one account, and no other's.
+    package let account: String
+    /// The name that was used to log in.
+    package let identifier: String
+    package let user: CloudUser?
+    package let generation: UInt64
+    package let expiresAt: Timestamp?
+
+    package init(
+        account: String, identifier: String, user: CloudUser? = nil, generation: UInt64 = 1,
+        expiresAt: Timestamp? = nil
+    ) {
+        self.account = account
+        self.identifier = identifier
+        self.user = user
+        self.generation = generation
+        self.expiresAt = expiresAt
+    }
+
+    /// What people call the account.
+    package var name: String {
+        guard let name = user?.username, !name.isEmpty else { return identifier }
+        return name
+    }
 }
 
 /// Why the operator must log in again.
@@ -41,6 +69,14 @@ package enum AuthReason: String, Sendable, CaseIterable {
 package struct AccessToken: Sendable, Equatable {
     package let secret: Secret
     package let generation: UInt64
+    /// Whose it is (`Login.account`).
+    package let account: String
+
+    init(_ credentials: Credentials) {
+        secret = credentials.token
+        generation = credentials.generation
+        account = credentials.account
+    }
 }
 
 /// The token discipline of upload.md C-17…C-25 without files, network or clock.
@@ -82,14 +118,15 @@ struct TokenMachine {
         if let reason { return .authRequired(reason) }
         guard let credentials else { return .loggedOut }
         return .valid(
-            user: credentials.user, identifier: credentials.identifier, generation: credentials.generation,
-            expiresAt: credentials.expiresAt)
+            Login(
+                account: credentials.account, identifier: credentials.identifier, user: credentials.user,
+                generation: credentials.generation, expiresAt: credentials.expiresAt))
     }
 
     /// The token to send now.
     var current: AccessToken? {
         guard reason == nil else { return nil }
-        return credentials.map { AccessToken(secret: $0.token, generation: $0.generation) }
+        return credentials.map { AccessToken($0) }
     }
 
     mutating func loaded(_ content: CredentialFile.Content, base: String, machine: String) {
@@ -112,7 +149,8 @@ struct TokenMachine {
     /// A login or registration. Save what it returns, then call `saved`.
     func loggedIn(_ grant: AuthGrant, identifier: String, base: String, machine: String) -> Credentials {
         Credentials(
-            base: base, machine: machine, generation: lastGeneration + 1, identifier: identifier,
+            base: base, machine: machine, generation: lastGeneration + 1,
+            account: Credentials.account(of: grant.user, identifier: identifier), identifier: identifier,
             user: grant.user, token: grant.token, refreshToken: grant.refreshToken,
             expiresAt: grant.expiresAt,
             refreshInflight: false)
@@ -137,7 +175,7 @@ struct TokenMachine {
         if let reason { return .authRequired(reason) }
         guard let credentials else { return .loggedOut }
         if generation != credentials.generation {
-            return .use(AccessToken(secret: credentials.token, generation: credentials.generation))
+            return .use(AccessToken(credentials))
         }
         return .refresh(credentials)
     }
@@ -160,6 +198,7 @@ struct TokenMachine {
                 grant, identifier: credentials.identifier, base: credentials.base,
                 machine: credentials.machine)
             next.user = grant.user ?? credentials.user
+            next.account = credentials.account
             return .save(next)
         case .refused where wasLost:
             reason = .refreshLost

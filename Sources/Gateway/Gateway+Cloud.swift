@@ -40,9 +40,9 @@ extension Gateway {
     package nonisolated func register(
         username: String, identifier: String, password: Secret
     ) async throws(GatewayError) {
-        if case .valid(let user, let name, _, _) = try? await api.tokens.state() {
+        if case .valid(let login) = try? await api.tokens.state() {
             throw GatewayError(
-                .busy, "\(Terminal.printable(user?.username ?? name)) is logged in",
+                .busy, "\(Terminal.printable(login.name)) is logged in",
                 hint: "Log out first: celestiad logout")
         }
         _ = try await asking { () async throws(CloudError) in

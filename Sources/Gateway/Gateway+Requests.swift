@@ -56,16 +56,18 @@ extension Gateway {
         await uploads.kick()
     }
 
-    /// Throws `busy` while somebody else is logged in: what is queued would silently go to another account.
+    /// Throws `busy` while somebody else is logged in: what is queued for it would silently stop.
     package nonisolated func logIn(identifier: String, password: Secret) async throws(GatewayError) {
-        if case .valid(let user, let name, _, _) = try? await api.tokens.state() {
-            let names = [name, user?.username, user?.email, user?.phoneNumber].compactMap { $0?.lowercased() }
+        if case .valid(let login) = try? await api.tokens.state() {
+            let user = login.user
+            let names = [login.identifier, user?.username, user?.email, user?.phoneNumber]
+                .compactMap { $0?.lowercased() }
             guard names.contains(identifier.lowercased()) else {
                 throw GatewayError(
-                    .busy, "\(Terminal.printable(user?.username ?? name)) is logged in",
+                    .busy, "\(Terminal.printable(login.name)) is logged in",
                     hint:
-                        "Log out first: celestiad logout. What is queued and not in the cloud yet goes to the account that "
-                        + "logs in then.")
+                        "Log out first: celestiad logout. What is queued for that account stays its own, and waits until "
+                        + "somebody logs in to it again.")
             }
         }
         _ = try await asking { () async throws(CloudError) in

@@ -247,7 +247,8 @@ import Testing
         let detail = try #require(try await fixture.queue.session(capture.sessionID))
         #expect(detail.assets[0].pullState == .unobtainable && detail.assets[0].recorderState == .gone)
         #expect(try await fixture.queue.recorder(Sample.serial)?.batteryPercent == 100)
-        try await fixture.queue.bind(recorder: Sample.serial, host: "h", deviceID: "d")
+        try await fixture.queue.use(account: "a", name: "ada", host: "h")
+        try await fixture.queue.bind(recorder: Sample.serial, host: "h", account: "a", deviceID: "d")
         #expect(try await fixture.queue.recorders().first?.deviceIDs == ["h": "d"])
     }
 

@@ -141,6 +141,8 @@ import Testing
         WaitQueries.openHosts, HoldQueries.isHeld, HoldQueries.release, HoldQueries.releaseQuota,
         ReconcileQueries.stored, ReconcileQueries.storedInSession, ReconcileQueries.wanted,
         "SELECT count(*) FROM sessions WHERE held > 0",
+        AccountQueries.isCurrent, AccountQueries.current, AccountQueries.hasUnclaimed, AccountQueries.claimSessions,
+        AccountQueries.release, AccountQueries.hold, AccountQueries.others,
         TakenQueries.isTaken, TakenQueries.below, TroubleQueries.refused, TroubleQueries.refusedCount,
         SessionQueries.ambiguous, SessionQueries.discardedInDoubt, RestoreQueries.lost,
         "SELECT seq FROM sessions WHERE release_at <= ? AND state = 'imported' LIMIT 9",
@@ -158,6 +160,7 @@ import Testing
         let small = [
             "sessions_held", "assets_damaged", "assets_stored", "hold_counts", "open_sessions", "SCAN o",
             "taken_refused", "SCAN i", "inflight_once", "inflight_ambiguous", "sessions_release", "(subquery",
+            "recorder_accounts",
         ]
         let scans = plan.filter { step in
             step.hasPrefix("SCAN") && !small.contains { step.contains($0) }

@@ -6,7 +6,8 @@ import Testing
 @Suite struct TokenMachineTests {
     static func credentials(_ generation: UInt64 = 3, inflight: Bool = false) -> Credentials {
         Credentials(
-            base: "https://h/v1", machine: "m1", generation: generation, identifier: "ada", user: nil,
+            base: "https://h/v1", machine: "m1", generation: generation, account: "name:ada",
+            identifier: "ada", user: nil,
             token: Secret("t\(generation)"), refreshToken: Secret("r\(generation)"), expiresAt: nil,
             refreshInflight: inflight)
     }
@@ -24,7 +25,7 @@ import Testing
         (CredentialFile.Content.absent, TokenState.loggedOut), (.unreadable, .authRequired(.unreadable)),
         (
             .credentials(TokenMachineTests.credentials()),
-            .valid(user: nil, identifier: "ada", generation: 3, expiresAt: nil)
+            .valid(Login(account: "name:ada", identifier: "ada", generation: 3))
         ),
     ])
     func theFileDecidesTheState(content: CredentialFile.Content, state: TokenState) {
@@ -44,7 +45,7 @@ import Testing
 
     @Test func anOlderGenerationJoinsWhatIsThere() {
         let machine = machine()
-        #expect(machine.wantsRefresh(of: 2) == .use(AccessToken(secret: Secret("t3"), generation: 3)))
+        #expect(machine.wantsRefresh(of: 2) == .use(AccessToken(Self.credentials())))
         #expect(machine.wantsRefresh(of: 3) == .refresh(Self.credentials()))
         #expect(TokenMachine().wantsRefresh(of: 1) == .loggedOut)
     }

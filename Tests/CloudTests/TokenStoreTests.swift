@@ -365,7 +365,7 @@ import Testing
         var states = await api.tokens.states().makeAsyncIterator()
         #expect(await states.next() == .loggedOut)
         try await api.logIn(identifier: "ada", password: Secret("countess"))
-        guard case .valid(_, "ada", 1, _) = await states.next() else {
+        guard case .valid(let login) = await states.next(), login.name == "ada", login.generation == 1 else {
             Issue.record("a login is a change")
             return
         }

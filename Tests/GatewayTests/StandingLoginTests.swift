@@ -5,7 +5,7 @@ import Testing
 
 /// When a hub logs in by itself.
 @Suite struct StandingLoginTests {
-    private static let valid = TokenState.valid(user: nil, identifier: "ada", generation: 1, expiresAt: nil)
+    private static let valid = TokenState.valid(Login(account: "u1", identifier: "ada"))
 
     /// States one after the other → whether a login is wanted in the end.
     @Test(

@@ -27,6 +27,7 @@ package final class CloudSimulator: Sendable {
                 package let refreshes: Int
             }
 
+            package let id: String
             package let username: String?
             package let tokens: Tokens
             package let checkpoints: Int
@@ -55,6 +56,7 @@ package final class CloudSimulator: Sendable {
 
         package struct Session: Decodable, Sendable {
             package let id: String
+            package let userId: String
             package let clientId: String?
             package let revision: Int64
             package let deletedAt: String?

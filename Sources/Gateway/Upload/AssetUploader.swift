@@ -18,6 +18,7 @@ struct AssetUploader: Sendable {
     let isVerified: Bool
 
     private var queue: CaptureQueue { context.queue }
+    private var api: CelestiaAPI { context.api.only(for: session.account) }
 
     /// Sends the file, or finds out why not. Never throws: what happened is the result.
     func run() async -> UploadEnd {
@@ -107,7 +108,7 @@ struct AssetUploader: Sendable {
         case .lookUp: return try await lookUp()
         case .send:
             return try await confirming(.asset, digest) { () async throws(CloudError) in
-                try await context.api.uploadAsset(
+                try await api.uploadAsset(
                     source, sessionId: remoteID, options: options(from: 0, length: asset.byteSize))
             }
         case .open(let size): return try await open(source, size, digest, &upload)
@@ -120,7 +121,7 @@ struct AssetUploader: Sendable {
         case .complete:
             guard let ticket = ticket(upload) else { return .forgotten }
             return try await confirming(.complete, ticket.uploadId) { () async throws(CloudError) in
-                try await context.api.completeUpload(ticket, sessionId: remoteID)
+                try await api.completeUpload(ticket, sessionId: remoteID)
             }
         case .wait(let gap):
             try? await context.configuration.sleep(gap)
@@ -155,7 +156,7 @@ struct AssetUploader: Sendable {
     ) async throws(QueueError) -> AssetMachine.Input {
         let intent = try await intend(.initialise, digest)
         switch await context.call({ () async throws(CloudError) in
-            try await context.api.initUpload(source, sessionId: remoteID, chunkSize: size)
+            try await api.initUpload(source, sessionId: remoteID, chunkSize: size)
         }) {
         case .success(let ticket):
             // An expiry that cannot be read is found out by a 410.
@@ -180,7 +181,7 @@ struct AssetUploader: Sendable {
         let done = min(asset.byteSize, Int64(current.ackedCount) * current.chunkSize)
         let length = current.range(of: index, size: asset.byteSize).length
         switch await context.call({ () async throws(CloudError) in
-            try await context.api.uploadChunk(
+            try await api.uploadChunk(
                 index, of: ticket, file: source.file, sessionId: remoteID,
                 options: options(from: done, length: length))
         }) {
@@ -196,7 +197,7 @@ struct AssetUploader: Sendable {
     private func lookUp() async throws(QueueError) -> AssetMachine.Input {
         let remoteID = remoteID
         switch await context.call({ () async throws(CloudError) in
-            try await context.api.sessions { $0.id == remoteID }
+            try await api.sessions { $0.id == remoteID }
         }) {
         case .failure(let failure): return .failed(failure)
         case .success(let list):

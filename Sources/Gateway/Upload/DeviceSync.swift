@@ -11,7 +11,8 @@ package actor DeviceSync {
     private let spacing: Duration
     private nonisolated let wake = Wakeup()
     private var machines: [String: DeviceSyncMachine] = [:]
-    private var isLoggedIn = false
+    /// Who is logged in.
+    private var account: String?
     private var random = SystemRandomNumberGenerator()
 
     private var host: String { api.base.description }
@@ -52,10 +53,20 @@ package actor DeviceSync {
     /// there. What it captured stays the user's, and what is queued goes on being sent (C-29). A recorder that the
     /// account does not have counts as removed. Throws `CloudError`; then nothing is forgotten.
     package func unbind(_ serial: String) async throws(CloudError) {
-        guard let id = try? await queue.recorder(serial)?.deviceIDs[host] else { return }
-        try await api.unbindDevice(id: id)
+        guard case .valid(let login) = try await api.tokens.state() else {
+            throw .notLoggedIn("nobody is logged in")
+        }
+        try? await queue.use(account: login.account, name: login.name, host: host)
+        guard let id = try? await queue.recorder(serial)?.deviceIDs[host] else {
+            let others = (try? await queue.otherAccounts(of: serial, host: host)) ?? []
+            guard let other = others.first else { return }
+            throw CloudError(
+                .refused, "the recorder is in the account of \(other), not of \(login.name)",
+                outcome: .terminal(.gone), hint: "log in to that account to remove it there")
+        }
+        try await api.only(for: login.account).unbindDevice(id: id)
         machines[serial] = nil
-        await store(serial, nil)
+        await store(serial, login.account, nil)
         log.info("recorder \(serial): removed from the account")
     }
 
@@ -70,11 +81,18 @@ package actor DeviceSync {
         _ = await firstOf({ await self.wake.wait() }, { try? await sleep(time) })
     }
 
-    private func noteLogin(_ state: TokenState) {
-        let wasLoggedIn = isLoggedIn
-        if case .valid = state { isLoggedIn = true } else { isLoggedIn = false }
-        if isLoggedIn, !wasLoggedIn {
-            for serial in Array(machines.keys) { machines[serial]?.hurry() }
+    private func noteLogin(_ state: TokenState) async {
+        let before = account
+        account = nil
+        if case .valid(let login) = state {
+            do throws(QueueError) {
+                try await queue.use(account: login.account, name: login.name, host: host)
+            } catch {
+                log.warning("recorders: the account could not be stored: \(error)")
+                return
+            }
+            if login.account != before { machines = [:] }
+            account = login.account
         }
         wake.raise()
     }
@@ -82,13 +100,13 @@ package actor DeviceSync {
     /// Brings every recorder up to date that may be now; returns how long nothing will be due.
     private func syncAll() async -> Duration {
         let longest = Duration.seconds(15 * 60)
-        guard isLoggedIn, let recorders = try? await queue.recorders() else { return longest }
+        guard let account, let recorders = try? await queue.recorders() else { return longest }
         let links = board.links
         var next: ContinuousClock.Instant?
         for recorder in recorders where recorder.pairedAt != nil {
             let facts = DeviceSyncMachine.Facts(
                 recorder, isConnected: links[recorder.serial]?.state.isConnected ?? false)
-            if let due = await sync(recorder, facts) { next = min(next ?? due, due) }
+            if let due = await sync(recorder, facts, of: account) { next = min(next ?? due, due) }
         }
         guard let next else { return longest }
         return max(.milliseconds(1), min(longest, configuration.monotonic().duration(to: next)))
@@ -96,9 +114,10 @@ package actor DeviceSync {
 
     /// Returns when there will be something to tell.
     private func sync(
-        _ recorder: RecorderRecord, _ facts: DeviceSyncMachine.Facts
+        _ recorder: RecorderRecord, _ facts: DeviceSyncMachine.Facts, of account: String
     ) async -> ContinuousClock.Instant? {
         let serial = recorder.serial
+        let api = api.only(for: account)
         var machine = machines[serial] ?? DeviceSyncMachine(spacing: spacing)
         var id = recorder.deviceIDs[host]
         let isWanted = recorder.unboundAt == nil
@@ -117,7 +136,7 @@ package actor DeviceSync {
                 case .success(let device):
                     machine.handle(.bound(facts), at: now)
                     id = device.id
-                    await store(serial, device.id)
+                    await store(serial, account, device.id)
                     log.info("recorder \(serial): bound to the account")
                 case .failure(let error): fail(&machine, error, serial)
                 }
@@ -130,7 +149,7 @@ package actor DeviceSync {
                 case .failure(let error) where error.outcome == .reinit:
                     machine.handle(.gone, at: now)
                     id = nil
-                    await store(serial, nil)
+                    await store(serial, account, nil)
                 case .failure(let error): fail(&machine, error, serial)
                 }
             case .unbind(let device):
@@ -140,7 +159,7 @@ package actor DeviceSync {
                 case .success:
                     machine.handle(.unbound, at: now)
                     id = nil
-                    await store(serial, nil)
+                    await store(serial, account, nil)
                 case .failure(let error): fail(&machine, error, serial)
                 }
             }
@@ -163,9 +182,9 @@ package actor DeviceSync {
         machine.handle(.failed(backoff: backoff), at: configuration.monotonic())
     }
 
-    private func store(_ serial: String, _ id: String?) async {
+    private func store(_ serial: String, _ account: String, _ id: String?) async {
         do throws(QueueError) {
-            try await queue.bind(recorder: serial, host: host, deviceID: id)
+            try await queue.bind(recorder: serial, host: host, account: account, deviceID: id)
         } catch {
             log.warning("recorder \(serial): its id in the account could not be stored: \(error)")
         }

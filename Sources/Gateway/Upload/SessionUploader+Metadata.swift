@@ -17,7 +17,7 @@ extension SessionUploader {
         let payload = job.upsert
         let intent = try await intend(job, digest)
         switch await context.call({ () async throws(CloudError) in
-            try await context.api.upsertSession(payload)
+            try await api(job).upsertSession(payload)
         }) {
         case .success(let remote):
             guard remote.clientId == nil || remote.clientId == job.session.clientID else {
@@ -53,7 +53,7 @@ extension SessionUploader {
         let session = job.session
         let (remoteID, clientID) = (session.remoteID, session.clientID)
         switch await context.call({ () async throws(CloudError) in
-            try await context.api.sessions { $0.id == remoteID || $0.clientId == clientID }
+            try await api(job).sessions { $0.id == remoteID || $0.clientId == clientID }
         }) {
         case .success(let answer): list = answer
         case .failure(let failure): return .failed(failure)
@@ -113,7 +113,7 @@ extension SessionUploader {
         let (remoteID, clientID) = (job.session.remoteID, job.session.clientID)
         let list: SessionList
         switch await context.call({ () async throws(CloudError) in
-            try await context.api.sessions { $0.id == remoteID || $0.clientId == clientID }
+            try await api(job).sessions { $0.id == remoteID || $0.clientId == clientID }
         }) {
         case .success(let answer): list = answer
         case .failure(let failure): return failure

@@ -9,6 +9,8 @@ struct SessionUploader: Sendable {
 
     var queue: CaptureQueue { context.queue }
 
+    func api(_ job: UploadJob) -> CelestiaAPI { context.api.only(for: job.session.account) }
+
     /// Brings a session that was taken in hand as far as it goes. Never throws: what happened is the result, to be stored
     /// by the caller (`done`, `stored` and `broken` are stored already).
     func run(_ job: UploadJob) async -> UploadEnd {
@@ -50,7 +52,7 @@ struct SessionUploader: Sendable {
                 if job.session.remoteID == nil, let end = try await verify(job, &verified) { return end }
                 failure = try await upsert(job)
             case .quota:
-                switch await context.call({ () async throws(CloudError) in try await context.api.quota() }) {
+                switch await context.call({ () async throws(CloudError) in try await api(job).quota() }) {
                 case .success(let quota): remaining = quota.totalBytes > 0 ? quota.remainingBytes : nil
                 case .failure(let reason): failure = reason
                 }

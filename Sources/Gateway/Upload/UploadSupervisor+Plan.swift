@@ -26,6 +26,7 @@ extension UploadSupervisor {
             nextRelease = now.advanced(by: configuration.releaseInterval)
             work.append(.releaseBytes)
         }
+        try await useNewLogin()
         if let reason = gate.reason {
             if let next = gate.nextProbe, next <= now, !isProbing, !reason.isProbedWithToken || isLoggedIn {
                 isProbing = true

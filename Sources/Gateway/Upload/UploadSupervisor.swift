@@ -43,6 +43,10 @@ package actor UploadSupervisor {
     var random: any RandomNumberGenerator & Sendable
     var gate = HostGate()
     var isLoggedIn = false
+    /// Logged in, and not yet known to the queue.
+    var newLogin: Login?
+    /// Whose `quota` is.
+    private var account: String?
     var running: [SessionID: Int64] = [:]
     /// One of each at a time.
     var isProbing = false
@@ -237,24 +241,44 @@ package actor UploadSupervisor {
 
     private func noteLogin(_ state: TokenState) async {
         switch state {
-        case .valid:
-            // Another account may have what the one before did not.
-            if gate.reason == .authRequired { await lookAgain(.remoteDeleted) }
-            isLoggedIn = true
+        case .valid(let login):
+            // Known to the queue before anything is planned: what is for another account must not meet this one's tokens.
+            isLoggedIn = false
+            newLogin = login
             if gate.reason == .authRequired { gate.hurry(at: configuration.monotonic()) }
         case .loggedOut:
             isLoggedIn = false
+            newLogin = nil
+            await leaveAccount()
             await shut(.authRequired, "nobody is logged in")
         case .authRequired(let reason):
             isLoggedIn = false
+            newLogin = nil
             await shut(.authRequired, reason.explanation)
         }
         wake.raise()
     }
 
-    private func lookAgain(_ reason: QueueHoldReason) async {
+    /// Tells the queue who is logged in.
+    func useNewLogin() async throws(QueueError) {
+        guard let login = newLogin else { return }
+        try await queue.use(account: login.account, name: login.name, host: host)
+        // Somebody may have logged out, or in, meanwhile.
+        guard newLogin == login else { return }
+        newLogin = nil
+        isLoggedIn = true
+        // Somebody may have put it right there.
+        if gate.reason == .authRequired { try await queue.releaseHolds(.remoteDeleted, host: host) }
+        if account != login.account {
+            if account != nil { quota = nil }
+            account = login.account
+            quotaProbes.start(at: configuration.monotonic())
+        }
+    }
+
+    private func leaveAccount() async {
         do throws(QueueError) {
-            try await queue.releaseHolds(reason, host: host)
+            try await queue.leaveAccount(host: host)
         } catch {
             await note(error)
         }

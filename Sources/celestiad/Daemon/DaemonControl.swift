@@ -172,8 +172,8 @@ struct DaemonControl: ControlModel {
         switch state {
         case .loggedOut:
             return AccountDocument(state: "logged_out", host: host, action: "celestiad login")
-        case .valid(let user, let identifier, _, _):
-            return AccountDocument(state: "logged_in", name: user?.username ?? identifier, host: host)
+        case .valid(let login):
+            return AccountDocument(state: "logged_in", name: login.name, host: host)
         case .authRequired(.otherHost):
             let other =
                 await gateway.api.tokens.loginAddress().map { Terminal.printable($0) } ?? "another address"

@@ -61,7 +61,8 @@ enum AccountQueries {
         """
     }
 
-    static let isCurrent = "SELECT 1 FROM accounts WHERE host = ? AND account = ? AND name = ? AND is_current = 1"
+    static let isCurrent =
+        "SELECT 1 FROM accounts WHERE host = ? AND account = ? AND name = ? AND is_current = 1"
     static let current = "SELECT account FROM accounts WHERE host = ? AND is_current = 1"
     static let hasUnclaimed = """
         SELECT 1 FROM sessions INDEXED BY sessions_by_account WHERE target_host = ?1 AND account IS NULL AND \(isOpen)

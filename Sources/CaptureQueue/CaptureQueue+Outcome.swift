@@ -73,10 +73,14 @@ extension CaptureQueue {
         }
     }
 
+    /// Whether a session for the host is held for this reason.
+    package func hasHolds(_ reason: HoldReason, host: String) throws(QueueError) -> Bool {
+        try database.number(HoldQueries.isHeld, reason, host) != nil
+    }
+
     /// Releases every hold of this reason on a host's sessions, so that they are looked at again.
     package func releaseHolds(_ reason: HoldReason, host: String) throws(QueueError) {
-        let held = try database.number(HoldQueries.isHeld, reason, host)
-        guard held != nil else { return }
+        guard try hasHolds(reason, host: host) else { return }
         try change { database throws(QueueError) in
             try database.run(HoldQueries.release, reason, host)
         }

@@ -74,16 +74,17 @@ extension CaptureQueue {
                         + " VALUES (?, ?, ?, ?, ?)", serial, host, account, deviceID, now)
             } else {
                 try database.run(
-                    "DELETE FROM recorder_accounts WHERE serial = ? AND host = ? AND account = ?", serial, host,
+                    "DELETE FROM recorder_accounts WHERE serial = ? AND host = ? AND account = ?", serial,
+                    host,
                     account)
             }
         }
     }
 
-    /// Keeps what the user calls a recorder. Throws `invalidInput` for more than 64 characters, `notFound`.
+    /// Keeps what the user calls a recorder. Throws `invalidInput` for what is no name to show (`DisplayName`), `notFound`.
     package func rename(recorder serial: String, to label: String) throws(QueueError) {
-        guard (1...64).contains(label.count), label.utf8.count <= 256 else {
-            throw QueueError(.invalidInput, "a recorder's name has 1 to 64 characters")
+        if let problem = DisplayName.problem(with: label) {
+            throw QueueError(.invalidInput, "a recorder's name \(problem)")
         }
         try setOfPaired(serial, "label", label)
     }

@@ -21,7 +21,8 @@ extension CaptureRegistration {
             throw invalid("a recorder's capture needs its recorder, and only that")
         }
         let texts: [(String?, Int)] = [
-            (title, 4096), (targetHost, 2048), (account, 256), (targetLibraryID, 256), (parentDocumentID, 256),
+            (title, 4096), (targetHost, 2048), (account, 256), (targetLibraryID, 256),
+            (parentDocumentID, 256),
             (startedAt.text, 64), (endedAt?.text, 64), (originDeviceID, 256), (origin?.serial, 256),
             (origin?.manifestObjectID, 64), (origin?.manifestFingerprint, 4096),
             (provenance.deviceName, 1024), (provenance.deviceModel, 1024), (provenance.appSurface, 256),

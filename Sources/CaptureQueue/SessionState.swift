@@ -72,7 +72,7 @@ package enum HoldReason: String, Sendable, CaseIterable, SQLConvertible {
             "celestiad session reconcile \(id), which looks at what the cloud has, or retry once it is the same or gone there"
         case .paused: "celestiad session resume \(id)"
         case .remoteDeleted:
-            "celestiad session retry \(id), once it is restored in the cloud or its account is logged in; or cancel"
+            "celestiad session retry \(id), once it is restored in the cloud; or cancel"
         case .otherAccount:
             "a login to its account; or celestiad session migrate \(id), which gives it to the one that is logged in"
         case .rejected: "celestiad session retry \(id), once what the cloud objects to has changed"

@@ -45,7 +45,7 @@ extension Outcome {
         // Even these may follow a first sending on a used connection that died.
         case .resolve, .connect, .tls, .timeout, .stalled, .send, .receive, .emptyReply, .truncated, .notHTTP,
             .bodyTooLarge,
-            .headersTooLarge, .sink, .cancelled, .other:
+            .headersTooLarge, .sink, .sinkFull, .cancelled, .other:
             failure.requestSent ? unknown(call) : .retry(after: nil)
         }
     }

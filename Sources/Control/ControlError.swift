@@ -20,6 +20,8 @@ package struct ControlError: Error, Sendable, Hashable, CustomStringConvertible 
         case busy = "Busy"
         /// There is no message bus.
         case noBus = "NoBus"
+        /// The cloud cannot be reached, or does not answer as it should.
+        case cloudUnavailable = "CloudUnavailable"
         /// The user, or whoever asked, ended it.
         case cancelled = "Cancelled"
 
@@ -39,6 +41,7 @@ package struct ControlError: Error, Sendable, Hashable, CustomStringConvertible 
             case .diskLow: .diskLow
             case .busy: .busy
             case .noBus: .noBus
+            case .cloudUnavailable: .cloudUnavailable
             case .cancelled: .interrupted
             }
         }

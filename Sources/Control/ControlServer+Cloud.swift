@@ -30,8 +30,8 @@ extension ControlServer {
             return []
         case .sessions:
             let query = CloudSessionQuery(
-                offset: arguments.offset, limit: arguments.limit ?? 50,
-                deleted: arguments.options["deleted"]?.asBool ?? false)
+                offset: try arguments.offset, limit: try arguments.limit ?? 50,
+                deleted: try arguments.flag("deleted"))
             return [try DocumentCoding.value(try await model.cloudSessions(query))]
         case .session:
             return [try DocumentCoding.value(try await model.cloudSession(try arguments.identifier(0)))]

@@ -13,6 +13,9 @@ package actor ControlServer {
     private var imports: [Int: (caller: String, task: Task<Result<ImportDocument, ControlError>, Never>)] =
         [:]
     private var lastImport = 0
+    /// Passwords that are being read from pipes, which may take their time.
+    private var passwordReads = 0
+    private static let maximumPasswordReads = 8
 
     /// Changes are announced at most this often.
     private static let announcementInterval = Duration.milliseconds(500)
@@ -152,7 +155,6 @@ package actor ControlServer {
     private func answer(_ method: ManagerMethod, _ arguments: CallArguments) async throws(ControlError)
         -> [DBusValue]
     {
-        let options = arguments.options
         switch method {
         case .status: return [try DocumentCoding.value(try await model.status())]
         case .recorders: return [try DocumentCoding.values(try await model.recorders())]
@@ -170,7 +172,7 @@ package actor ControlServer {
         case .scan: return [.objectPath(try await scan(arguments))]
         case .pair: return [.objectPath(try await pair(arguments))]
         case .forget:
-            try await model.forget(try arguments.identifier(0), unbind: options["unbind"]?.asBool ?? false)
+            try await model.forget(try arguments.identifier(0), unbind: try arguments.flag("unbind"))
         case .sync: try await model.sync(recorder: try arguments.option("recorder"))
         case .login:
             let password = try await password(arguments.file(1))
@@ -185,20 +187,21 @@ package actor ControlServer {
 
     private func query(_ arguments: CallArguments) throws(ControlError) -> SessionQuery {
         var query = SessionQuery()
-        query.offset = arguments.offset
-        if let limit = arguments.limit { query.limit = limit }
+        query.offset = try arguments.offset
+        if let limit = try arguments.limit { query.limit = limit }
         query.recorder = try arguments.option("recorder")
         query.state = try arguments.option("state")
-        query.attention = arguments.options["attention"]?.asBool ?? false
+        query.attention = try arguments.flag("attention")
         return query
     }
 
     func caller(_ arguments: CallArguments) async throws(ControlError) -> JobBoard.Caller {
+        let isDetached = try arguments.flag("detached")
         do throws(DBusError) {
             return JobBoard.Caller(
                 connection: arguments.call.sender,
                 user: try await connection.userID(of: arguments.call.sender),
-                isDetached: arguments.options["detached"]?.asBool ?? false)
+                isDetached: isDetached)
         } catch {
             throw ControlError(error)
         }
@@ -216,12 +219,11 @@ package actor ControlServer {
     }
 
     private func pair(_ arguments: CallArguments) async throws(ControlError) -> ObjectPath {
-        let options = arguments.options
         let request = PairRequest(
-            device: try arguments.identifier(0), firstTime: options["first_time"]?.asBool ?? false,
-            repair: options["repair"]?.asBool ?? false,
-            allowJustWorks: options["allow_just_works"]?.asBool ?? false,
-            searchSeconds: options["search_seconds"]?.asUInt32)
+            device: try arguments.identifier(0), firstTime: try arguments.flag("first_time"),
+            repair: try arguments.flag("repair"),
+            allowJustWorks: try arguments.flag("allow_just_works"),
+            searchSeconds: try arguments.seconds("search_seconds"))
         return try await jobs.start("pair", for: try await caller(arguments)) {
             [model] job throws(ControlError) in
             .paired(try await model.pair(request, dialogue: job))
@@ -286,6 +288,11 @@ package actor ControlServer {
         guard let pipe else {
             throw ControlError(.invalidArgument, "the password must come by a pipe")
         }
+        guard passwordReads < Self.maximumPasswordReads else {
+            throw ControlError(.busy, "too many passwords are being read", hint: "try again in a few seconds")
+        }
+        passwordReads += 1
+        defer { passwordReads -= 1 }
         return try await PasswordPipe.read(pipe, on: connection.loop)
     }
 }

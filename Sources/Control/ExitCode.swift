@@ -26,6 +26,8 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case noBus = 13
     /// `status` could be read and says that something is wrong.
     case unhealthy = 14
+    /// The cloud cannot be reached, or does not answer as it should.
+    case cloudUnavailable = 15
     /// Ended by Ctrl-C.
     case interrupted = 130
 
@@ -47,6 +49,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
         case .busy: "the recorder, or celestiad's state, is in use"
         case .noBus: "there is no message bus"
         case .unhealthy: "status says that something is wrong"
+        case .cloudUnavailable: "the cloud cannot be reached, or does not answer as it should"
         case .interrupted: "ended by Ctrl-C or by you"
         }
     }

@@ -366,14 +366,20 @@ final class BusTransport {
     private func incomingCall(_ message: OpaquePointer) -> IncomingCall? {
         guard let sender = Self.string(dbus_message_get_sender(message)),
             let path = Self.string(dbus_message_get_path(message)),
-            let member = Self.string(dbus_message_get_member(message)),
-            let arguments = try? MessageReader.arguments(of: message, limits: .call)
+            let member = Self.string(dbus_message_get_member(message))
         else { return nil }
+        var arguments: [DBusValue] = []
+        var refusal: String?
+        do throws(DBusError) {
+            arguments = try MessageReader.arguments(of: message, limits: .call)
+        } catch {
+            refusal = error.message
+        }
         return IncomingCall(
             sender: sender, path: ObjectPath(trusted: path),
             interface: Self.string(dbus_message_get_interface(message)) ?? "", member: member,
             arguments: arguments, serial: dbus_message_get_serial(message),
-            expectsReply: dbus_message_get_no_reply(message) == 0)
+            expectsReply: dbus_message_get_no_reply(message) == 0, refusal: refusal)
     }
 
     private static func string(_ characters: UnsafePointer<CChar>?) -> String? {

@@ -54,6 +54,7 @@ extension Connection {
     ) async -> Result<[DBusValue], DBusError> {
         do throws(DBusError) {
             if let xml = introspection(call) { return .success([.string(xml)]) }
+            if let refusal = call.refusal { throw .remote(DBusErrorName.invalidArgs, refusal) }
             try await authorize(call)
             switch call.interface {
             case Standard.properties: return .success(try await answerProperties(call))

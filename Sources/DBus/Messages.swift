@@ -42,6 +42,8 @@ package struct IncomingCall: Sendable, Hashable {
     package let arguments: [DBusValue]
     let serial: UInt32
     let expectsReply: Bool
+    /// Why its arguments could not be taken.
+    var refusal: String?
 }
 
 /// What happens to one name on the bus, in order.

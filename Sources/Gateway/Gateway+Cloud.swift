@@ -26,8 +26,9 @@ extension Gateway {
         } catch {
             report.trouble = error
         }
+        guard report.trouble == nil else { return report }
         report.serverTime = api.clock.now.map { Date(timeIntervalSince1970: Double($0.secondsSince1970)) }
-        guard report.trouble == nil, case .valid = try? await api.tokens.state() else { return report }
+        guard case .valid = try? await api.tokens.state() else { return report }
         do throws(CloudError) {
             report.quota = try await api.quota()
         } catch {

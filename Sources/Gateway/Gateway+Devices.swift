@@ -57,7 +57,10 @@ extension Gateway {
         } catch {
             // What a user had removed before stays so.
             if recorder.unboundAt == nil { try await bindDevice(serial) }
-            throw GatewayError(error)
+            let failure = GatewayError(error)
+            throw GatewayError(
+                failure.code, failure.message,
+                hint: "Nothing was changed." + (failure.hint.map { " \($0)" } ?? ""))
         }
     }
 }

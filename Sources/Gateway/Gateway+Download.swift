@@ -28,7 +28,8 @@ extension Gateway {
             let reached = min(bytes, try DownloadTarget.length(of: file))
             failures = reached > length ? 1 : failures + 1
             switch failure.outcome {
-            case _ where failure.transport == .sink: throw GatewayError(failure)
+            case _ where failure.transport == .sink || failure.transport == .sinkFull:
+                throw GatewayError(failure)
             case .reinit where length > 0: length = 0
             case .retry where failures < Self.fruitlessAttempts: length = reached
             default: throw GatewayError(failure)

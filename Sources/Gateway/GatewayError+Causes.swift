@@ -43,16 +43,22 @@ extension GatewayError {
         case .alreadyInUse: self.init(.alreadyRunning, error.message, hint: error.hint)
         case .notFound: self.init(.notFound, error.message, hint: error.hint)
         case .invalidInput: self.init(.invalidArgument, error.message, hint: error.hint)
+        case .lowSpace, .doesNotFit, .diskFull: self.init(.diskLow, error.message, hint: error.hint)
         default: self.init(.storage, error.message, hint: error.hint)
         }
     }
 
     init(_ error: CloudError) {
         switch error.outcome {
+        case _ where error.transport == .sinkFull:
+            self.init(
+                .diskLow, error.message,
+                hint: "Free space there; what is in the file is kept, and the same command goes on with it.")
         case _ where error.transport == .sink:
             self.init(
                 .storage, error.message,
-                hint: "Free space there; what is in the file is kept, and the same command goes on with it.")
+                hint: "What is in the file is kept; when it can be written, the same command goes on with it."
+            )
         case .terminal(.credentialsRejected) where error.call == .changePassword:
             self.init(.notLoggedIn, "the old password is wrong", hint: "Nothing was changed.")
         case .terminal(.credentialsRejected):

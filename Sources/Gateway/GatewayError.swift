@@ -9,8 +9,10 @@ package struct GatewayError: Error, Sendable, Hashable, CustomStringConvertible 
         case noBus
         /// Another process has the daemon's name or its state directory.
         case alreadyRunning
-        /// The state directory cannot be used.
+        /// A file cannot be read or written.
         case storage
+        /// There is no space left for it.
+        case diskLow
         /// No such recorder, session or job.
         case notFound
         /// The adapter, the recorder or the account is not in a state for it.

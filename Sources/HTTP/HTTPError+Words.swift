@@ -15,7 +15,7 @@ extension HTTPError {
         case .emptyReply: "\(host) closed the connection without an answer"
         case .notHTTP: "what answers at \(host) does not speak HTTP as it should (\(message))"
         case .bodyTooLarge, .headersTooLarge: "\(host) answered with more than the API ever does (\(message))"
-        case .invalidRequest, .source, .sink, .cancelled, .other: message
+        case .invalidRequest, .source, .sink, .sinkFull, .cancelled, .other: message
         }
     }
 
@@ -33,7 +33,7 @@ extension HTTPError {
             "the network or the service is in trouble: try again later"
         case .notHTTP, .bodyTooLarge, .headersTooLarge:
             "check host and port of [Cloud] URL: the Celestia API does not answer so"
-        case .invalidRequest, .source, .sink, .cancelled, .other: nil
+        case .invalidRequest, .source, .sink, .sinkFull, .cancelled, .other: nil
         }
     }
 

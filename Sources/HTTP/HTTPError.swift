@@ -39,6 +39,8 @@ package struct HTTPError: Error, Sendable, Equatable, CustomStringConvertible {
         case source
         /// The received bytes could not be written to their file.
         case sink
+        /// There is no space for the received bytes.
+        case sinkFull
         /// The task was cancelled, or the client was shut down.
         case cancelled
         /// libcurl failed in a way that has no name here.

@@ -80,7 +80,10 @@ struct ResponseCollector {
                 off_t(offset) + off_t(written))
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
-                return fail(.sink, "the file cannot be written: \(String(cString: strerror(errno)))")
+                let isFull = errno == ENOSPC || errno == EDQUOT
+                return fail(
+                    isFull ? .sinkFull : .sink,
+                    "the file cannot be written: \(String(cString: strerror(errno)))")
             }
             written += count
         }
@@ -95,7 +98,7 @@ struct ResponseCollector {
         switch status {
         case 200:
             guard ftruncate(sink.file.descriptor.rawValue, 0) == 0 else {
-                return fail(.sink, "ftruncate: errno \(errno)")
+                return fail(.sink, "the file cannot be emptied: \(String(cString: strerror(errno)))")
             }
             sinkOffset = 0
         case 206:

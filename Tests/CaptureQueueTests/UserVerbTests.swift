@@ -23,6 +23,20 @@ import Testing
         #expect(try await fixture.queue.nextUploads(host: QueueFixture.host).map(\.id) == [session])
     }
 
+    /// What is shown must be seen, and must not disturb what stands beside it.
+    @Test(arguments: [
+        ("Kitchen", true), ("録音機 2", true), ("👩‍👩‍👧 ❤️", true), ("e\u{301}tage", true),
+        ("", false), (" ", false), ("\u{200B}", false), ("\u{200D}", false), (" Kitchen", false),
+        ("Kitchen\u{A0}", false),
+        ("Kit\u{202E}nehc", false), ("Kit\u{2066}chen", false), ("Kit\u{200B}chen", false), ("a\nb", false),
+        ("a\u{7}b", false), ("a\u{2028}b", false), (String(repeating: "x", count: 64), true),
+        (String(repeating: "x", count: 65), false), (String(repeating: "👩‍👩‍👧", count: 30), false),
+    ])
+    func namesAreShown(_ name: String, _ isOne: Bool) {
+        #expect(
+            (DisplayName.problem(with: name) == nil) == isOne, "\(DisplayName.problem(with: name) ?? "-")")
+    }
+
     @Test func reconcilingLooksBeforeAnythingIsSent() async throws {
         let fixture = try await QueueFixture()
         let session = try await fixture.stored()

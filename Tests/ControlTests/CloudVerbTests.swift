@@ -135,7 +135,7 @@ import Testing
         try await Harness.with { harness in
             #expect(
                 await harness.run(["device", "rename", "CR1-0042", "Küche"]).errors.contains(
-                    "called Küche now"))
+                    "called Küche here now"))
             let asked = await harness.run(["device", "unbind", "CR1-0042"], typing: ["no"], terminal: true)
             #expect(asked.code == .interrupted && asked.errors.contains("nothing was changed"))
             #expect(await harness.run(["device", "unbind", "CR1-0042", "--yes"]).code == .success)
@@ -228,6 +228,87 @@ import Testing
             mkfifo(path, 0o600)
             let pipe = await harness.run(words)
             #expect(pipe.code == .failure && pipe.errors.contains("is no file"), "\(pipe)")
+        }
+    }
+
+    private func threeFiles(failing: [String: ControlError]) -> StubCloud {
+        var cloud = StubCloud()
+        let asset = cloud.session.assets![0]
+        cloud.session.assets = (1...3).map {
+            CloudAssetDocument(
+                id: "asset-\($0)", kind: asset.kind, name: "\($0).opus", mimeType: asset.mimeType,
+                bytes: asset.bytes, sha256: asset.sha256)
+        }
+        cloud.failing = failing
+        return cloud
+    }
+
+    /// What became of three files of which the second cannot be had.
+    @Test(arguments: [
+        (ControlError(.notFound, "it is gone"), ExitCode.partial, ["001-1.opus", "003-3.opus"]),
+        (ControlError(.diskLow, "full"), .partial, ["001-1.opus", "003-3.opus"]),
+        // The next one would meet the same.
+        (ControlError(.cloudUnavailable, "no route"), .cloudUnavailable, ["001-1.opus"]),
+        (ControlError(.notLoggedIn, "nobody"), .notLoggedIn, ["001-1.opus"]),
+    ])
+    func oneFilesTroubleDoesNotKeepTheOthersAway(
+        _ error: ControlError, _ code: ExitCode, _ there: [String]
+    ) async throws {
+        try await Harness.with { harness in
+            await harness.model.set(cloud: threeFiles(failing: ["asset-2": error]))
+            let run = await harness.run(words)
+            #expect(run.code == code, "\(run)")
+            #expect(run.errors.contains(error.message))
+            // Nothing is left of the file of which nothing came.
+            let left = try FileManager.default.contentsOfDirectory(atPath: target).sorted()
+            #expect(left == there)
+            await harness.model.set(cloud: threeFiles(failing: [:]))
+            #expect(await harness.run(words).code == .success)
+        }
+    }
+
+    @Test func ofAllFilesOneReasonIsTold() async throws {
+        try await Harness.with { harness in
+            let gone = ControlError(.notFound, "it is gone")
+            let ids = ["asset-1", "asset-2", "asset-3"]
+            await harness.model.set(
+                cloud: threeFiles(failing: Dictionary(uniqueKeysWithValues: ids.map { ($0, gone) })))
+            #expect(await harness.run(words).code == .notFound)
+        }
+    }
+
+    @Test func aFileThatCannotFitIsNotAskedFor() async throws {
+        try await Harness.with { harness in
+            var cloud = StubCloud()
+            let asset = cloud.session.assets![0]
+            cloud.session.assets = [
+                CloudAssetDocument(
+                    id: "asset-1", kind: asset.kind, name: asset.name, mimeType: asset.mimeType,
+                    bytes: 1 << 60,
+                    sha256: asset.sha256)
+            ]
+            await harness.model.set(cloud: cloud)
+            let run = await harness.run(words)
+            #expect(run.code == .diskLow && run.errors.contains("are free there"), "\(run)")
+            #expect(await !harness.model.calls.contains { $0.hasPrefix("download") })
+            let left = try FileManager.default.contentsOfDirectory(atPath: target)
+            #expect(left == [])
+        }
+    }
+
+    /// Where the folder cannot be, and what to do.
+    @Test func aFolderThatCannotBeIsSaidWithWhatToDo() async throws {
+        try await Harness.with { harness in
+            try put("a file", target + "/file")
+            for (directory, part, advice) in [
+                (target + "/file", "is no folder", "--to DIR"),
+                (target + "/file/x", "Not a directory", "name another folder: --to DIR"),
+                (target + "/none/x", "No such file", "make the folder that it is to be in"),
+            ] {
+                let run = await harness.run(["cloud", "download", "54a6", "--to", directory])
+                #expect(run.code == .failure, "\(run)")
+                #expect(run.errors.contains(part) && run.errors.contains(advice), "\(run)")
+            }
         }
     }
 

@@ -36,10 +36,18 @@ import Testing
             (["status", "--wach"], "there is no option --wach", "did you mean: --watch"),
             (["status", "-z"], "there is no option -z", "usage: celestiad status [options]"),
             (["device"], "device needs ID", "usage: celestiad device ID [options]"),
-            (["status", "x"], "status takes no \"x\"", "usage: celestiad status [options]"),
+            (["status", "x"], "there is a word too many for status", "usage: celestiad status [options]"),
             (["scan", "--wait"], "--wait needs SECONDS", "usage: celestiad scan [options]"),
             (["status", "--json=1"], "--json takes no value", "usage: celestiad status [options]"),
             (["status", "--json", "--json"], "--json is given twice", "usage: celestiad status [options]"),
+            (
+                ["account", "register", "ada", "a@b.c", "secret"], "there is a word too many for account",
+                "usage: celestiad account ACTION … [options]"
+            ),
+            (
+                ["cloud", "sessions", "--to", "x"], "--to goes with celestiad cloud download only",
+                "usage: celestiad cloud ACTION … [options]"
+            ),
             (["\u{1B}[2J"], "there is no verb \"\u{FFFD}[2J\"", "see: celestiad help"),
         ] as [([String], String, String)])
     func mistakesAreExplained(_ words: [String], _ message: String, _ hint: String) {

@@ -92,11 +92,25 @@ private struct Nobody: UserAccounts {
                 ("Scan", [.uint32(0), none]), ("Scan", [.uint32(601), none]),
                 ("Pair", [.string("\n"), none]),
                 ("Sync", [.properties(["recorder": .string("\u{7F}")])]),
+                // Of another type than theirs, options say something else than the caller means.
+                ("Sync", [.properties(["recorder": .boolean(true)])]),
+                ("Sessions", [.properties(["offset": .string("5")])]),
+                ("Sessions", [.properties(["attention": .string("true")])]),
+                ("Forget", [.string("CR1-0042"), .properties(["unbind": .int64(1)])]),
+                ("Pair", [.string("CR1-0042"), .properties(["repair": .string("yes")])]),
+                ("Pair", [.string("CR1-0042"), .properties(["search_seconds": .string("9")])]),
+                ("Scan", [.uint32(5), .properties(["detached": .byte(1)])]),
             ]
             for (member, arguments) in cases {
                 await #expect { try await harness.call(member, arguments) } throws: {
                     ($0 as? DBusError)?.name == "life.ccdw.Celestia1.Error.InvalidArgument"
                 }
+            }
+            await #expect {
+                try await harness.call("Recorder", [.string(String(repeating: "x", count: 70_000)), none])
+            } throws: {
+                ($0 as? DBusError)?.name == DBusErrorName.invalidArgs
+                    && ($0 as? DBusError)?.message == "the message is too large"
             }
             #expect(await harness.model.calls == [])
             _ = try await harness.call(

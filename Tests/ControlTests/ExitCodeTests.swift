@@ -10,7 +10,8 @@ import Testing
             (.success, 0), (.failure, 1), (.usage, 2), (.timeout, 3), (.notFound, 4), (.notRunning, 5),
             (.notAuthorized, 6), (.notLoggedIn, 7), (.adapterUnavailable, 8), (.nothingToDo, 9),
             (.partial, 10),
-            (.diskLow, 11), (.busy, 12), (.noBus, 13), (.unhealthy, 14), (.interrupted, 130),
+            (.diskLow, 11), (.busy, 12), (.noBus, 13), (.unhealthy, 14), (.cloudUnavailable, 15),
+            (.interrupted, 130),
         ]
         for (code, number) in table { #expect(code.rawValue == number) }
         #expect(table.count == ExitCode.allCases.count)

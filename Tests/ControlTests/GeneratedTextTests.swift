@@ -39,6 +39,10 @@ import Testing
             (["celestiad", "device", "CR"], "CR1-0042", "rename"),
             (["celestiad", "forget", ""], "CR1-0042", "rename"),
             (["celestiad", "help", "log"], "logout", "scan"),
+            (["celestiad", "--bus", "x", "st"], "status", "scan"),
+            (["celestiad", "--bus", "x", "device", "re"], "rename", "unbind"),
+            (["celestiad", "--b"], "--bus", "status"),
+            (["celestiad", "cloud", "download", "x", "--to", "/us"], "/usr", "/tmp"),
         ] as [([String], String, String)])
     func bashCompletes(_ words: [String], _ offered: String, _ other: String) throws {
         let script =

@@ -45,6 +45,7 @@ extension StubModel {
         var info = stat()
         fstat(request.file.rawValue, &info)
         try record("download \(request.session) \(request.asset) \(request.bytes) from \(info.st_size)")
+        if let error = cloud.failing[request.asset] { throw error }
         let rest = cloud.contents.dropFirst(Int(info.st_size))
         let count = rest.withUnsafeBytes {
             pwrite(request.file.rawValue, $0.baseAddress, $0.count, off_t(info.st_size))
@@ -80,6 +81,8 @@ struct StubCloud: Sendable {
     var session = Fixtures.cloudSession
     /// Of every file.
     var contents = Array("what was recorded".utf8)
+    /// The files that cannot be had.
+    var failing: [String: ControlError] = [:]
 }
 
 extension Fixtures {

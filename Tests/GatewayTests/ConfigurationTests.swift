@@ -51,6 +51,23 @@ import Testing
         }
     }
 
+    @Test func everyMistakeIsFound() {
+        let files = Files([
+            "/c": "[Queue]\nReservedMib=1\nnonsense\nReservedMiB=9\n[Recorder]\nDelete=maybe\n",
+            "/c.d/a.conf": nil, "/c.d/b.conf": "[Upload]\nParallel=9",
+        ])
+        let problems = Configuration.problems(
+            path: "/c", environment: ["CELESTIAD_UPLOAD_PARALEL": "1"], files: files)
+        #expect(
+            problems.map { $0.message.split(separator: " ").first } == [
+                "/c:3:", "/c:2:", "/c:6:", "/c.d/a.conf", "/c.d/b.conf:2:", "there",
+            ])
+        #expect(
+            Configuration.problems(path: "/none", environment: [:], files: Files([:])).map(\.message) == [
+                "the configuration file /none does not exist"
+            ])
+    }
+
     private func load(_ text: String?, _ environment: [String: String] = [:]) throws(GatewayError)
         -> Configuration
     {

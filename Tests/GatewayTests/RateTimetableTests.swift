@@ -36,6 +36,17 @@ import Testing
     ])
     func whatIsNotOfTheGrammarIsRefused(_ text: String) {
         #expect(RateTimetable(text) == nil)
+        #expect(RateTimetable.problem(with: text) != nil)
+    }
+
+    @Test(arguments: [
+        ("08:00,512K 25:00,1M", "its entry 25:00,1M has no time of a day"),
+        ("08:00,512K Sat-09:00,quick", "its entry Sat-09:00,quick has no rate that can be"),
+        ("08:00,512K Tue-08:00,1M", "its entry Tue-08:00,1M begins when another does"),
+        ("08:00,512K,1", "its entry 08:00,512K,1 is not TIME,RATE"), ("fast", "it is no rate"),
+    ])
+    func theEntryThatIsWrongIsNamed(_ text: String, _ problem: String) {
+        #expect(RateTimetable.problem(with: text) == problem)
     }
 
     /// The example of rclone's documentation: slow by day, a little faster at noon, without limit at night.

@@ -29,7 +29,7 @@ extension SystemTests {
                 lab.cloud.stop()
                 let file = lab.folder.path + "/password"
                 let refused = try await lab.cli("login", "ada", "--password-file", file)
-                #expect(refused.status == 1)
+                #expect(refused.status == 15)
                 #expect(refused.errors.contains("127.0.0.1"), "\(refused)")
                 try await lab.pair()
                 try await lab.waitUntilQueued()
@@ -86,7 +86,7 @@ extension SystemTests {
                     #"[{"route": "*", "always": true, "action": "\#(action)"}]"#)
                 let file = lab.folder.path + "/password"
                 let refused = try await lab.cli("login", "ada", "--password-file", file)
-                #expect(refused.says(1, texts + ["127.0.0.1:"]), "\(refused)")
+                #expect(refused.says(15, texts + ["127.0.0.1:"]), "\(refused)")
                 try await lab.pair()
                 try await lab.waitForStatus("the status says why files wait") {
                     $0.queue.pendingAssets == 2 && ($0.queue.nextTry != nil || $0.queue.reason != nil)

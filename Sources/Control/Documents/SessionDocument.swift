@@ -51,7 +51,9 @@ package struct SessionDocument: Sendable, Hashable, Codable {
     package var lastError: String?
     /// For `failed_terminal`: `asset_missing`, `asset_corrupt`, `auth_revoked`, `invalid_host`; open.
     package var terminalReason: String?
-    /// The session that this one was made from, for another host; and the one that was made of it.
+    /// The account that it is for, by the user's id there.
+    package var account: String?
+    /// The session that this one was made from, for another host or account; and the one that was made of it.
     package var migratedFrom: String?
     package var migratedTo: String?
     /// When the upload is tried again.
@@ -79,7 +81,8 @@ package struct SessionDocument: Sendable, Hashable, Codable {
         id: String, recorder: String, source: String? = nil, host: String? = nil, title: String? = nil,
         startedAt: Date? = nil, durationMs: Int64? = nil, salvaged: Bool = false, state: String,
         reason: String? = nil, holds: [HoldDocument]? = nil, ambiguous: Bool? = nil, retries: Int? = nil,
-        lastError: String? = nil, terminalReason: String? = nil, migratedFrom: String? = nil,
+        lastError: String? = nil, terminalReason: String? = nil, account: String? = nil,
+        migratedFrom: String? = nil,
         migratedTo: String? = nil, nextTry: Date? = nil,
         cloud: String? = nil, createdAt: Date, updatedAt: Date, bytes: Int64, files: Int, uploadedFiles: Int,
         assets: [AssetDocument]? = nil, provenance: [ProvenanceStepDocument]? = nil
@@ -99,6 +102,7 @@ package struct SessionDocument: Sendable, Hashable, Codable {
         self.retries = retries
         self.lastError = lastError
         self.terminalReason = terminalReason
+        self.account = account
         self.migratedFrom = migratedFrom
         self.migratedTo = migratedTo
         self.nextTry = nextTry

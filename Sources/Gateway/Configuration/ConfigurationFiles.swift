@@ -29,34 +29,71 @@ extension Configuration {
     /// Reads the file (missing is fine unless `path` was named by the user), the `*.conf` in the folder beside it that has
     /// its name and `.d`, in the order of their names, and the environment.
     ///
-    /// Throws `configuration` naming the file, the line and what is allowed.
+    /// Throws `configuration` naming the file, the line and what is allowed: the first mistake of `problems`.
     package static func load(
         path: String?, environment: [String: String], files: some ConfigurationFiles
     ) throws(GatewayError) -> (configuration: Configuration, settings: [ConfigurationSetting]) {
+        let reading = read(path: path, environment: environment, files: files)
+        if let problem = reading.problems.first { throw problem }
+        return (reading.configuration, reading.settings)
+    }
+
+    /// Everything that is wrong with what `load` reads.
+    package static func problems(
+        path: String?, environment: [String: String], files: some ConfigurationFiles
+    ) -> [GatewayError] {
+        read(path: path, environment: environment, files: files).problems
+    }
+
+    private static func read(
+        path: String?, environment: [String: String], files: some ConfigurationFiles
+    ) -> ConfigurationReading {
         var reading = ConfigurationReading()
         reading.take(systemd: environment)
         let file = path ?? environment["CELESTIAD_CONFIG"]
         let name = file ?? defaultPath
-        if let text = try files.text(of: name) {
-            try reading.take(file: name, text: text)
-        } else if file != nil {
-            throw GatewayError(
-                .configuration, "the configuration file \(name) does not exist",
-                hint: "Name another with --config or leave it out to use the defaults.")
+        reading.attempt { reading throws(GatewayError) in
+            if let text = try files.text(of: name) {
+                reading.take(file: name, text: text)
+            } else if file != nil {
+                throw GatewayError(
+                    .configuration, "the configuration file \(name) does not exist",
+                    hint: "Name another with --config or leave it out to use the defaults.")
+            }
         }
-        for dropIn in try files.names(in: name + ".d").sorted() where dropIn.hasSuffix(".conf") {
-            let dropInPath = "\(name).d/\(dropIn)"
-            if let text = try files.text(of: dropInPath) { try reading.take(file: dropInPath, text: text) }
+        reading.attempt { reading throws(GatewayError) in
+            for dropIn in try files.names(in: name + ".d").sorted() where dropIn.hasSuffix(".conf") {
+                reading.attempt { reading throws(GatewayError) in
+                    let dropInPath = "\(name).d/\(dropIn)"
+                    guard let text = try files.text(of: dropInPath) else {
+                        throw GatewayError(
+                            .configuration, "\(Terminal.printable(dropInPath)) is a link to nothing",
+                            hint: "Remove it, or put in place what it names.")
+                    }
+                    reading.take(file: dropInPath, text: text)
+                }
+            }
         }
-        try reading.take(environment: environment)
-        return (reading.configuration, reading.settings)
+        reading.take(environment: environment)
+        return reading
     }
 }
 
 /// The configuration while it is read.
 private struct ConfigurationReading {
     var configuration = Configuration()
+    /// Everything that is wrong, in the order of reading.
+    private(set) var problems: [GatewayError] = []
     private var set: [String: (value: String, origin: String)] = [:]
+
+    /// Goes on after a mistake, which is kept.
+    mutating func attempt(_ step: (inout Self) throws(GatewayError) -> Void) {
+        do throws(GatewayError) {
+            try step(&self)
+        } catch {
+            problems.append(error)
+        }
+    }
 
     var settings: [ConfigurationSetting] {
         ConfigurationKey.all.map { key in
@@ -76,31 +113,42 @@ private struct ConfigurationReading {
         configuration.passwordFile = Configuration.passwordCredential(in: environment)
     }
 
-    mutating func take(file: String, text: String) throws(GatewayError) {
+    mutating func take(file: String, text: String) {
         var lines: [String: Int] = [:]
-        for entry in try INIFile.parse(text, name: file) {
-            let place = "\(file):\(entry.line)"
-            guard
-                let key = ConfigurationKey.all.first(where: {
-                    $0.section == entry.section && $0.name == entry.key
-                })
-            else { throw ConfigurationKey.unknown(entry, at: place) }
-            if let first = lines.updateValue(entry.line, forKey: key.title) {
-                throw GatewayError(
-                    .configuration, "\(place): \(key.title) is set again; line \(first) sets it already",
-                    hint: "Remove one of the two lines.")
-            }
-            try key.set(entry.value, in: &configuration, at: place)
-            note(key.title, entry.value, place)
+        let parsed = INIFile.parse(text, name: file)
+        problems += parsed.problems
+        for entry in parsed.entries {
+            attempt { reading throws(GatewayError) in try reading.take(entry, of: file, &lines) }
         }
     }
 
-    mutating func take(environment: [String: String]) throws(GatewayError) {
-        try Self.checkNames(environment)
+    private mutating func take(
+        _ entry: INIFile.Entry, of file: String, _ lines: inout [String: Int]
+    ) throws(GatewayError) {
+        let place = "\(file):\(entry.line)"
+        guard
+            let key = ConfigurationKey.all.first(where: {
+                $0.section == entry.section && $0.name == entry.key
+            })
+        else { throw ConfigurationKey.unknown(entry, at: place) }
+        if let first = lines.updateValue(entry.line, forKey: key.title) {
+            throw GatewayError(
+                .configuration, "\(place): \(key.title) is set again; line \(first) sets it already",
+                hint: "Remove one of the two lines.")
+        }
+        try key.set(entry.value, in: &configuration, at: place)
+        note(key.title, entry.value, place)
+    }
+
+    mutating func take(environment: [String: String]) {
+        attempt { _ throws(GatewayError) in try Self.checkNames(environment) }
         for key in ConfigurationKey.all {
             guard let value = environment[key.variable] else { continue }
-            try key.set(value, in: &configuration, at: "the environment variable \(key.variable)")
-            note(key.title, value, key.variable)
+            attempt { reading throws(GatewayError) in
+                try key.set(
+                    value, in: &reading.configuration, at: "the environment variable \(key.variable)")
+                reading.note(key.title, value, key.variable)
+            }
         }
         // What every D-Bus program honours, below our own variable.
         if environment["CELESTIAD_BUS"] == nil, let address = environment["DBUS_SYSTEM_BUS_ADDRESS"],

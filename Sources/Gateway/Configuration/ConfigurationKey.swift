@@ -223,7 +223,7 @@ package struct ConfigurationKey: Sendable {
                 "off, a rate from 16K to 1024G such as 512K, or a timetable such as 08:00,256K 18:00,2M Sat-00:00,off",
             documentation:
                 "How many bytes per second all uploads together may send; each time holds until the next.",
-            standard: "off",
+            standard: "off", check: { RateTimetable.problem(with: $0) },
             assign: { configuration, value in
                 guard let rates = RateTimetable(value) else { return false }
                 configuration.uploadRates = rates

@@ -10,12 +10,15 @@ enum INIFile {
 
     private static let maximumBytes = 1 << 20
 
-    static func parse(_ text: String, name: String) throws(GatewayError) -> [Entry] {
+    /// The settings, and what of it is none.
+    static func parse(_ text: String, name: String) -> (entries: [Entry], problems: [GatewayError]) {
         guard text.utf8.count <= maximumBytes else {
-            throw GatewayError(
+            let problem = GatewayError(
                 .configuration, "\(name) is larger than 1 MiB and cannot be a configuration file")
+            return ([], [problem])
         }
         var entries: [Entry] = []
+        var problems: [GatewayError] = []
         var section: String?
         // Editors of Windows begin a UTF-8 file with a byte order mark.
         let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
@@ -26,23 +29,27 @@ enum INIFile {
             let place = "\(name):\(index + 1)"
             if first == "[" {
                 guard line.last == "]", line.count > 2 else {
-                    throw bad(place, line, "A section is written [Name].")
+                    problems.append(bad(place, line, "A section is written [Name]."))
+                    continue
                 }
                 section = String(line.dropFirst().dropLast())
                 continue
             }
             guard let equals = line.firstIndex(of: "=") else {
-                throw bad(place, line, "A setting is written Key=Value, a comment starts with #.")
+                problems.append(
+                    bad(place, line, "A setting is written Key=Value, a comment starts with #."))
+                continue
             }
             guard let section else {
-                throw bad(place, line, "Settings come after a [Section] line.")
+                problems.append(bad(place, line, "Settings come after a [Section] line."))
+                continue
             }
             entries.append(
                 Entry(
                     section: section, key: trimmed(line[..<equals]),
                     value: trimmed(line[line.index(after: equals)...]), line: index + 1))
         }
-        return entries
+        return (entries, problems)
     }
 
     private static func bad(_ place: String, _ line: String, _ hint: String) -> GatewayError {

@@ -179,23 +179,13 @@ extension UploadSupervisor {
             do throws(QueueError) {
                 let remaining = quota.totalBytes > 0 ? quota.remainingBytes : .max
                 try await queue.releaseQuotaHolds(host: host, remaining: remaining)
-                isWaiting = try await hasQuotaHolds()
+                isWaiting = try await queue.hasHolds(.quota, host: host)
             } catch {
                 await note(error)
             }
         }
         quotaProbes.probed(
             at: configuration.monotonic(), isWaiting: isWaiting, within: configuration.quotaProbe)
-    }
-
-    private func hasQuotaHolds() async throws(QueueError) -> Bool {
-        var cursor: Int64?
-        repeat {
-            let page = try await queue.sessions(.attention, before: cursor, limit: 200)
-            if page.sessions.contains(where: { $0.holds.contains { $0.reason == .quota } }) { return true }
-            cursor = page.next
-        } while cursor != nil
-        return false
     }
 
     /// Tells the server that everything is there (C-76); repeating it is harmless.

@@ -49,9 +49,22 @@ struct ArgumentParser {
             throw usage("\(verb.name) needs \(verb.positionals[given].name)", verb)
         }
         guard given <= verb.positionals.count || verb.positionals.last?.isRepeated == true else {
-            throw usage("\(verb.name) takes no \"\(arguments.positionals[verb.positionals.count])\"", verb)
+            // Not repeated: it may be a password.
+            throw usage("there is a word too many for \(verb.name)", verb)
         }
+        try checkOptions(of: verb, arguments)
         return arguments
+    }
+
+    /// An option that the action does not look at would be a wish that nobody hears.
+    private func checkOptions(of verb: Verb, _ arguments: Arguments) throws(ControlError) {
+        guard verb.actions != nil else { return }
+        let action = arguments.positionals.first ?? ""
+        for option in verb.options
+        where arguments.has(option.name) && !option.actions.isEmpty && !option.actions.contains(action) {
+            let owners = option.actions.map { "celestiad \(verb.name) \($0)" }
+            throw usage("--\(option.name) goes with \(owners.joined(separator: " and ")) only", verb)
+        }
     }
 
     private func takeOption(

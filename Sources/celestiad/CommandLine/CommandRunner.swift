@@ -68,7 +68,8 @@ struct CommandRunner {
         do throws(ControlError) {
             return try await verb.run(invocation)
         } catch {
-            let error = Task.isCancelled ? ControlError(.cancelled, "interrupted") : error
+            let isSaid = !Task.isCancelled || error.code == .cancelled
+            let error = isSaid ? error : ControlError(.cancelled, "interrupted")
             invocation.console.fail(error)
             if invocation.wantsJSON { try? invocation.console.printJSON(ExitErrorDocument(error)) }
             return error.code.exitCode

@@ -43,6 +43,8 @@ struct Option: Sendable, Hashable {
     /// What the value is called in help; nil for a flag.
     var value: String?
     let help: String
+    /// The actions that it goes with; none: all.
+    var actions: [String] = []
     var completes = Completion.nothing
 
     static let json = Option(name: "json", help: "Print JSON (docs/json.md) instead of text.")

@@ -250,7 +250,9 @@ extension ControlError {
             case .timeout: .timeout
             case .cancelled: .cancelled
             case .notLoggedIn: .notLoggedIn
-            case .storage, .refused, .cloud, .system: .failed
+            case .diskLow: .diskLow
+            case .cloud: .cloudUnavailable
+            case .storage, .refused, .system: .failed
             }
         self.init(code, error.message, hint: error.hint)
     }

@@ -14,6 +14,13 @@ struct LocalConfigurationFiles: ConfigurationFiles {
                 hint: "Make it readable for the user that celestiad runs as.")
         }
         let file = OwnedFD(fd)
+        var info = stat()
+        guard fstat(fd, &info) == 0, [S_IFREG, S_IFCHR, S_IFDIR].contains(info.st_mode & S_IFMT) else {
+            throw GatewayError(
+                .configuration,
+                "the configuration file \(Terminal.printable(path)) is a pipe, a socket or a disk",
+                hint: "Put a file there, or take it away.")
+        }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while bytes.count <= 1 << 20 {

@@ -38,10 +38,16 @@ enum ShellCompletion {
         let names = verbs.map(\.name).joined(separator: " ")
         var lines = [
             "# bash completion for celestiad", "_celestiad() {",
-            "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}",
-            "    COMPREPLY=()", "    if [ \"$COMP_CWORD\" -eq 1 ]; then",
-            "        COMPREPLY=($(compgen -W \"\(names)\" -- \"$current\"))", "        return", "    fi",
+            "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= at",
+            "    COMPREPLY=()",
+            "    # Options that every verb takes may stand before it.",
+            "    for ((at = 1; at < COMP_CWORD; at++)); do", "        case ${COMP_WORDS[at]} in",
+        ]
+        lines += Option.common.filter { $0.value != nil }.map { "        --\($0.name)) ((at++)) ;;" }
+        lines += [
+            "        -*) ;;", "        *) verb=${COMP_WORDS[at]}; break ;;", "        esac", "    done",
             "    case $verb in",
+            "    \"\") COMPREPLY=($(compgen -W \"\(names) \(flags(Option.common))\" -- \"$current\")) ;;",
         ]
         for verb in verbs {
             lines += ["    \(verb.name))"] + bash(verb, names).map { "        " + $0 } + ["        ;;"]
@@ -59,14 +65,13 @@ enum ShellCompletion {
             }
             lines.append("esac")
         }
-        let flags = options(verb).map { "--\($0.name)" }.joined(separator: " ")
         lines += [
             "case $current in",
-            "-*) COMPREPLY=($(compgen -W \"\(flags)\" -- \"$current\")); return ;;", "esac",
+            "-*) COMPREPLY=($(compgen -W \"\(flags(options(verb)))\" -- \"$current\")); return ;;", "esac",
         ]
         if let actions = verb.actions?.names {
             lines.append(
-                "[ \"$COMP_CWORD\" -eq 2 ] && COMPREPLY=($(compgen -W \"\(actions.joined(separator: " "))\" -- \"$current\"))"
+                "[ \"$COMP_CWORD\" -eq $((at + 1)) ] && COMPREPLY=($(compgen -W \"\(actions.joined(separator: " "))\" -- \"$current\"))"
             )
         }
         for subject in subjects(verb) { lines.append(bashReply(subject, names, adding: true)) }
@@ -79,12 +84,19 @@ enum ShellCompletion {
         let words =
             switch completion {
             case .nothing: ":"
-            case .files: "compgen -f -- \"$current\""
-            case .folders: "compgen -d -- \"$current\""
+            case .files, .folders: ""
             case .verbs: "compgen -W \"\(names)\" -- \"$current\""
             case .recorders, .sessions: "compgen -W \"$(\(ids(completion) ?? ""))\" -- \"$current\""
             }
-        return "COMPREPLY\(adding ? "+" : "")=($(\(words)))"
+        guard words.isEmpty else { return "COMPREPLY\(adding ? "+" : "")=($(\(words)))" }
+        // Names of files have spaces, and folders go on.
+        let kind = completion == .folders ? "-d" : "-f"
+        return
+            "compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen \(kind) -- \"$current\")"
+    }
+
+    private static func flags(_ options: [Option]) -> String {
+        options.map { "--\($0.name)" }.joined(separator: " ")
     }
 
     // MARK: zsh

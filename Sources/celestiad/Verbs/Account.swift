@@ -1,3 +1,4 @@
+import CaptureQueue
 import Control
 
 /// `celestiad account ACTION`
@@ -24,14 +25,19 @@ enum AccountVerb {
                 isRequired: false),
         ],
         options: [
-            Passwords.option,
+            Passwords.option(of: ["register", "password"]),
             Option(
                 name: "new-password-file", value: "FILE",
-                help: "For password: read the new one from FILE; - is standard input.", completes: .files),
-            Option(name: "username", value: "NAME", help: "For edit: the new user name."),
-            Option(name: "email", value: "ADDRESS", help: "For edit: the new e-mail address."),
-            Option(name: "phone", value: "NUMBER", help: "For edit: the new phone number."),
-            Option(name: "avatar", value: "URL", help: "For edit: the address of the new picture."),
+                help: "For password: read the new one from FILE; - is standard input.", actions: ["password"],
+                completes: .files),
+            Option(name: "username", value: "NAME", help: "For edit: the new user name.", actions: ["edit"]),
+            Option(
+                name: "email", value: "ADDRESS", help: "For edit: the new e-mail address.", actions: ["edit"]),
+            Option(
+                name: "phone", value: "NUMBER", help: "For edit: the new phone number.", actions: ["edit"]),
+            Option(
+                name: "avatar", value: "URL", help: "For edit: the address of the new picture.",
+                actions: ["edit"]),
             .json,
         ]
     ) { invocation throws(ControlError) in
@@ -55,6 +61,9 @@ enum AccountVerb {
         }
         guard username.unicodeScalars.count >= 2 else {
             throw ControlError(.invalidArgument, "the user name needs at least 2 characters")
+        }
+        if let problem = DisplayName.problem(with: username) {
+            throw ControlError(.invalidArgument, "a user name \(problem)")
         }
         let password = try await Passwords(invocation).new("password-file")
         let account = try await invocation.connect().register(

@@ -32,10 +32,15 @@ enum CloudVerb {
             .json,
             Option(
                 name: "to", value: "DIR", help: "For download: the folder (default: celestia-SESSION).",
-                completes: .folders),
-            Option(name: "limit", value: "N", help: "For sessions: show at most N (default 50)."),
-            Option(name: "offset", value: "N", help: "For sessions: leave out the N newest."),
-            Option(name: "deleted", help: "For sessions: with those that were deleted."),
+                actions: ["download"], completes: .folders),
+            Option(
+                name: "limit", value: "N", help: "For sessions: show at most N (default 50).",
+                actions: ["sessions"]),
+            Option(
+                name: "offset", value: "N", help: "For sessions: leave out the N newest.",
+                actions: ["sessions"]),
+            Option(
+                name: "deleted", help: "For sessions: with those that were deleted.", actions: ["sessions"]),
         ]
     ) { invocation throws(ControlError) in
         let action = try actions.action(invocation)

@@ -13,14 +13,17 @@ struct CloudDownload {
         self.invocation = invocation
     }
 
+    private static let elsewhere = "--to DIR"
+
     /// What became of one file.
     private struct Entry: Encodable {
         let asset: String
         let path: String
         let bytes: Int64
         let sha256: String
-        /// `downloaded`, or `present` when it was there already.
+        /// `downloaded`, `present` when it was there already, or `failed`.
         let outcome: String
+        var error: String?
     }
 
     private struct Report: Encodable {
@@ -38,27 +41,71 @@ struct CloudDownload {
         let wanted = try choose(session)
         let directory =
             invocation.arguments.value("to") ?? "celestia-\(Self.safe(String(session.id.prefix(8))))"
-        guard mkdir(directory, 0o777) == 0 || errno == EEXIST else {
-            throw LocalFile.failure("make the folder \(directory)")
-        }
+        try make(directory)
         var files: [Entry] = []
+        var failures: [ControlError] = []
         for (index, asset) in wanted {
-            let name = LocalFile.name(asset.name, index)
-            files.append(try await fetch(asset, of: session.id, "\(directory)/\(name)", client))
+            let path = "\(directory)/\(LocalFile.name(asset.name, index))"
+            do throws(ControlError) {
+                files.append(try await fetch(asset, of: session.id, path, client))
+            } catch {
+                if Task.isCancelled || error.code == .cancelled {
+                    throw ControlError(
+                        .cancelled, "interrupted", hint: "what came is kept; the same command goes on with it"
+                    )
+                }
+                // One file's trouble does not keep the others away.
+                guard wanted.count > 1, !error.isEverybodys else { throw error }
+                failures.append(error)
+                files.append(entry(asset, path, "failed", error: error.message))
+                console.note("\(Text.clean(asset.name)): \(error.message)")
+            }
         }
+        try tell(files, of: session, in: directory)
+        // All of them for the same reason is no part of it.
+        if let failure = failures.first, failures.count == wanted.count { throw failure }
+        return failures.isEmpty && session.unreadable == nil ? .success : .partial
+    }
+
+    private func tell(
+        _ files: [Entry], of session: CloudSessionDocument, in directory: String
+    ) throws(ControlError) {
+        let failed = files.count { $0.outcome == "failed" }
         if invocation.wantsJSON {
             try console.printJSON(Report(session: session.id, files: files))
-        } else {
+        } else if failed < files.count {
             let new = files.count { $0.outcome == "downloaded" }
             console.note(
-                "\(Units.count(files.count, "file")) in \(Text.clean(directory)), \(new) downloaded now, each with the SHA-256 that the cloud tells"
+                "\(Units.count(files.count - failed, "file")) in \(Text.clean(directory)), \(new) downloaded now, each with the SHA-256 that the cloud tells"
+            )
+        }
+        if failed > 0 {
+            console.note(
+                "\(Units.count(failed, "file")) could not be had\n  → the same command tries only those again"
             )
         }
         if session.unreadable != nil {
             console.note("the session has parts that this celestiad does not know how to read")
-            return .partial
         }
-        return .success
+    }
+
+    private func make(_ directory: String) throws(ControlError) {
+        guard mkdir(directory, 0o777) != 0 else { return }
+        guard errno == EEXIST else { throw Self.failure("make the folder \(directory)") }
+        var info = stat()
+        guard stat(directory, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else {
+            throw ControlError(
+                .failed, "\(Text.clean(directory)) is there already and is no folder",
+                hint: "move it away, or name another folder: \(Self.elsewhere)")
+        }
+    }
+
+    private func entry(
+        _ asset: CloudAssetDocument, _ path: String, _ outcome: String, error: String? = nil
+    ) -> Entry {
+        Entry(
+            asset: asset.id, path: path, bytes: asset.bytes, sha256: asset.sha256, outcome: outcome,
+            error: error)
     }
 
     /// The files that are asked for, with their places in the session.
@@ -87,12 +134,9 @@ struct CloudDownload {
     private func fetch(
         _ asset: CloudAssetDocument, of session: String, _ path: String, _ client: ControlClient
     ) async throws(ControlError) -> Entry {
-        func entry(_ outcome: String) -> Entry {
-            Entry(asset: asset.id, path: path, bytes: asset.bytes, sha256: asset.sha256, outcome: outcome)
-        }
-        if try isPresent(asset, path) { return entry("present") }
+        if try isPresent(asset, path) { return entry(asset, path, "present") }
         let part = Self.part(of: path, asset)
-        guard let file = try open(part, O_RDWR | O_CREAT, optional: false) else { return entry("") }
+        let file = try open(part, O_RDWR | O_CREAT)
         guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
             throw ControlError(
                 .busy, "\(Text.clean(path)) is being downloaded already", hint: "wait for it, and try again")
@@ -100,18 +144,25 @@ struct CloudDownload {
         // Another may have finished it between the look and the lock.
         if try isPresent(asset, path) {
             unlink(part)
-            return entry("present")
+            return entry(asset, path, "present")
         }
         // What an earlier run left may be of other bytes: then once more from the beginning.
         for isLast in [false, true] {
             let had = try size(of: file, part)
-            try await transfer(asset, of: session, into: file, client)
-            guard fsync(file.rawValue) == 0 else { throw LocalFile.failure("flush \(part)") }
+            try checkSpace(asset, had: had, file, path)
+            do throws(ControlError) {
+                try await transfer(asset, of: session, into: file, client)
+            } catch {
+                // What nothing came of is not to be found there.
+                if (try? size(of: file, part)) == 0 { unlink(part) }
+                throw error
+            }
+            guard fsync(file.rawValue) == 0 else { throw Self.failure("flush \(part)") }
             if try size(of: file, part) == asset.bytes, try digest(of: file, part) == asset.sha256 {
                 try publish(part, path)
-                return entry("downloaded")
+                return entry(asset, path, "downloaded")
             }
-            guard ftruncate(file.rawValue, 0) == 0 else { throw LocalFile.failure("empty \(part)") }
+            guard ftruncate(file.rawValue, 0) == 0 else { throw Self.failure("empty \(part)") }
             if had == 0 || isLast { break }
         }
         unlink(part)
@@ -122,7 +173,7 @@ struct CloudDownload {
 
     /// Whether the whole file is there. Throws when something else has its name.
     private func isPresent(_ asset: CloudAssetDocument, _ path: String) throws(ControlError) -> Bool {
-        guard let present = try open(path, O_RDONLY, optional: true) else { return false }
+        guard let present = try openIfThere(path, O_RDONLY) else { return false }
         guard try digest(of: present, path) == asset.sha256 else {
             throw ControlError(
                 .failed, "\(Text.clean(path)) is there already and is something else",
@@ -173,33 +224,60 @@ struct CloudDownload {
 
     // MARK: Files
 
-    /// nil when it may be absent and is.
-    private func open(_ path: String, _ flags: Int32, optional: Bool) throws(ControlError) -> SharedFD? {
+    private func open(_ path: String, _ flags: Int32) throws(ControlError) -> SharedFD {
+        guard let file = try openIfThere(path, flags) else { throw Self.failure("open \(path)") }
+        return file
+    }
+
+    /// nil when it is absent.
+    private func openIfThere(_ path: String, _ flags: Int32) throws(ControlError) -> SharedFD? {
         // Never waiting: a pipe of that name would wait for its other end.
         let fd = Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
         guard fd >= 0 else {
-            if optional, errno == ENOENT { return nil }
-            throw LocalFile.failure("open \(path)")
+            if errno == ENOENT { return nil }
+            throw Self.failure("open \(path)")
         }
         let file = SharedFD(fd)
         var info = stat()
         guard fstat(fd, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
             throw ControlError(
                 .failed, "\(Text.clean(path)) is there already and is no file",
-                hint: "move it away, or name another folder: --to DIR")
+                hint: "move it away, or name another folder: \(Self.elsewhere)")
         }
         return file
     }
 
+    /// Before anything is asked of the cloud: the transfer of a file that cannot fit is of no use.
+    private func checkSpace(
+        _ asset: CloudAssetDocument, had: Int64, _ file: SharedFD, _ path: String
+    ) throws(ControlError) {
+        var info = statvfs()
+        guard fstatvfs(file.rawValue, &info) == 0 else { return }
+        let free = Int64(
+            clamping: UInt64(info.f_bavail).multipliedReportingOverflow(by: UInt64(info.f_frsize))
+                .partialValue)
+        let needed = max(0, asset.bytes - had)
+        guard needed > free else { return }
+        if had == 0 { unlink(Self.part(of: path, asset)) }
+        throw ControlError(
+            .diskLow,
+            "\(Text.clean(asset.name)) needs \(Units.bytes(needed)), and \(Units.bytes(free)) are free there",
+            hint: "free space there, or name another folder: \(Self.elsewhere)")
+    }
+
+    private static func failure(_ what: String) -> ControlError {
+        LocalFile.failure(what, elsewhere: elsewhere)
+    }
+
     private func size(of file: SharedFD, _ path: String) throws(ControlError) -> Int64 {
         var info = stat()
-        guard fstat(file.rawValue, &info) == 0 else { throw LocalFile.failure("look at \(path)") }
+        guard fstat(file.rawValue, &info) == 0 else { throw Self.failure("look at \(path)") }
         return Int64(info.st_size)
     }
 
     private func digest(of file: SharedFD, _ path: String) throws(ControlError) -> String {
         let hasher = SHA256()
-        try LocalFile.read(file, path) { piece throws(ControlError) in
+        try LocalFile.read(file, path, elsewhere: Self.elsewhere) { piece throws(ControlError) in
             piece.withUnsafeBytes { hasher.update($0) }
         }
         return hasher.digest().hex
@@ -212,7 +290,7 @@ struct CloudDownload {
         } else {
             let isUnable = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS
             guard isUnable, rename(part, path) == 0 else {
-                throw LocalFile.failure("rename \(part) to \(path)")
+                throw Self.failure("rename \(part) to \(path)")
             }
         }
         let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
@@ -226,5 +304,15 @@ struct CloudDownload {
     /// An id from outside, as a part of a file name.
     private static func safe(_ id: String) -> String {
         String(id.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") ? $0 : "_" })
+    }
+}
+
+extension ControlError {
+    /// Whether the next file will meet the same.
+    fileprivate var isEverybodys: Bool {
+        switch code {
+        case .notRunning, .noBus, .notAuthorized, .notLoggedIn, .cloudUnavailable, .cancelled: true
+        default: false
+        }
     }
 }

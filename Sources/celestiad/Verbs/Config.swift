@@ -1,5 +1,6 @@
 import Control
 import Gateway
+import Glibc
 
 /// `celestiad config ACTION`
 enum ConfigVerb {
@@ -33,14 +34,7 @@ enum ConfigVerb {
             return .success
         }
         let path = invocation.arguments.value("config")
-        let settings: [ConfigurationSetting]
-        do throws(GatewayError) {
-            settings = try Configuration.load(
-                path: path, environment: invocation.environment, files: LocalConfigurationFiles()
-            ).settings
-        } catch {
-            throw ControlError(error)
-        }
+        let settings = try read(path, invocation)
         if invocation.wantsJSON {
             try invocation.console.printJSON(SettingsDocument(settings))
         } else if action == "show" {
@@ -50,8 +44,38 @@ enum ConfigVerb {
             invocation.console.print(
                 "the configuration is understood: \(Units.count(count, "key")) set, \(settings.count - count) at their defaults"
             )
+            noteFolder(settings, invocation)
         }
         return .success
+    }
+
+    /// Says all that is wrong, not only the first of it.
+    private static func read(
+        _ path: String?, _ invocation: Invocation
+    ) throws(ControlError) -> [ConfigurationSetting] {
+        let files = LocalConfigurationFiles()
+        let problems = Configuration.problems(
+            path: path, environment: invocation.environment, files: files)
+        for problem in problems.dropLast() { invocation.console.fail(ControlError(problem)) }
+        if let last = problems.last { throw ControlError(last) }
+        do throws(GatewayError) {
+            return try Configuration.load(
+                path: path, environment: invocation.environment, files: files
+            ).settings
+        } catch {
+            throw ControlError(error)
+        }
+    }
+
+    /// The daemon waits for a folder that is not there, which is mostly not what was meant.
+    private static func noteFolder(_ settings: [ConfigurationSetting], _ invocation: Invocation) {
+        let setting = settings.first { $0.section == "Import" && $0.name == "WatchedFolder" }
+        guard let setting, !setting.value.isEmpty else { return }
+        var info = stat()
+        if stat(setting.value, &info) == 0, info.st_mode & S_IFMT == S_IFDIR { return }
+        invocation.console.note(
+            "[Import] WatchedFolder=\(Text.clean(setting.value)) is no folder, or may not be seen by you: nothing is taken from it until it is there"
+        )
     }
 }
 

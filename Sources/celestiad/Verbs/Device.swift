@@ -22,7 +22,9 @@ enum DeviceVerb {
             Positional(name: "ID", help: "", isRequired: false, completes: .recorders),
             Positional(name: "NAME", help: "For rename: 1 to 64 characters.", isRequired: false),
         ],
-        options: [.json, Option(name: "yes", short: "y", help: "Do not ask before unbind.")]
+        options: [
+            .json, Option(name: "yes", short: "y", help: "Do not ask before unbind.", actions: ["unbind"]),
+        ]
     ) { invocation throws(ControlError) in
         guard let id = invocation.positional(1) else {
             return try show(
@@ -40,7 +42,9 @@ enum DeviceVerb {
         switch action {
         case "rename":
             recorder = try await client.renameDevice(id, to: name ?? "")
-            invocation.console.note("it is called \(Text.clean(recorder.name ?? recorder.id)) now")
+            invocation.console.note(
+                "it is called \(Text.clean(recorder.name ?? recorder.id)) here now; the account is told of it as soon as it can be"
+            )
         case "unbind":
             try await confirmUnbind(id, client, invocation)
             recorder = try await client.unbindDevice(id)

@@ -10,9 +10,14 @@ struct Passwords {
     /// What the verbs that use this say of it.
     static let discussion =
         "A password is asked for without echo, or read from a file, a pipe, or the systemd credential celestiad.password. It is never taken from the command line, where every user could see it."
-    static let option = Option(
-        name: "password-file", value: "FILE", help: "Read the password from FILE; - is standard input.",
-        completes: .files)
+    static let option = option(of: [])
+
+    /// The same for some actions of a verb.
+    static func option(of actions: [String]) -> Option {
+        Option(
+            name: "password-file", value: "FILE", help: "Read the password from FILE; - is standard input.",
+            actions: actions, completes: .files)
+    }
 
     init(_ invocation: Invocation) {
         self.invocation = invocation

@@ -14,7 +14,8 @@ enum SessionVerb {
             Action("purge", "ID", "Remove the files of a cancelled one, for good."),
             Action(
                 "migrate", "ID",
-                "Send it to the host that is configured now instead of the one that it was queued for."),
+                "Send it to the host that is configured and the account that is logged in now, instead of those that it was "
+                    + "queued for."),
             Action(
                 "export", "ID [DIR]",
                 "Copy its files and what is known of them into a new folder DIR (default: celestiad-ID)."),
@@ -36,7 +37,9 @@ enum SessionVerb {
             Positional(
                 name: "DIR", help: "Where export puts the files.", isRequired: false, completes: .folders),
         ],
-        options: [.json, Option(name: "yes", short: "y", help: "Do not ask before purge.")]
+        options: [
+            .json, Option(name: "yes", short: "y", help: "Do not ask before purge.", actions: ["purge"]),
+        ]
     ) { invocation throws(ControlError) in
         guard let id = invocation.positional(1) else {
             let id = try actions.subject(invocation)

@@ -5,6 +5,8 @@ import Glibc
 
 /// Copies a session's files out of the queue, as the user who asks: the daemon passes them open, the user writes them.
 struct SessionExport {
+    private static let elsewhere = "celestiad session export ID DIR"
+
     let client: ControlClient
     let invocation: Invocation
 
@@ -50,7 +52,8 @@ struct SessionExport {
         guard target >= 0 else { throw failure("make \(path)") }
         defer { close(target) }
         let hasher = SHA256()
-        let offset = try LocalFile.read(file, asset.name) { piece throws(ControlError) in
+        let offset = try LocalFile.read(file, asset.name, elsewhere: Self.elsewhere) {
+            piece throws(ControlError) in
             piece.withUnsafeBytes { hasher.update($0) }
             try put(piece, into: target, path)
         }
@@ -89,6 +92,6 @@ struct SessionExport {
     }
 
     private func failure(_ what: String) -> ControlError {
-        LocalFile.failure(what, whenThere: "name another folder: celestiad session export ID DIR")
+        LocalFile.failure(what, elsewhere: Self.elsewhere)
     }
 }

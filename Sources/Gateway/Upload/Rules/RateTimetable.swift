@@ -29,22 +29,43 @@ package struct RateTimetable: Sendable, Equatable {
     /// nil when it is not of the grammar, when two entries begin at the same minute, or when a rate is below
     /// `slowestRate`.
     package init?(_ text: String) {
+        guard case .success(let table) = Self.parse(text) else { return nil }
+        self = table
+    }
+
+    /// What is wrong with it, in words that come after it; nil: nothing.
+    package static func problem(with text: String) -> String? {
+        guard case .failure(let problem) = parse(text) else { return nil }
+        return problem.words
+    }
+
+    private struct Problem: Error {
+        let words: String
+    }
+
+    private static func parse(_ text: String) -> Result<Self, Problem> {
         let words = text.split { $0 == " " || $0 == "\t" }
-        if words.count == 1, !text.contains(","), let rate = Self.rate(words[0]) {
-            self.init(entries: [Entry(minute: 0, rate: rate)])
-            return
+        func failure(_ words: String) -> Result<Self, Problem> { .failure(Problem(words: words)) }
+        if words.count == 1, !text.contains(",") {
+            guard let rate = rate(words[0]) else { return failure("it is no rate") }
+            return .success(Self(entries: [Entry(minute: 0, rate: rate)]))
         }
-        guard (1...Self.maximumEntries).contains(words.count) else { return nil }
+        guard (1...maximumEntries).contains(words.count) else {
+            return failure(words.isEmpty ? "it is empty" : "it has more than \(maximumEntries) entries")
+        }
         var rates: [Int: Int64?] = [:]
         for word in words {
+            let name = "its entry \(Terminal.printable(String(word.prefix(40))))"
             let parts = word.split(separator: ",", omittingEmptySubsequences: false)
-            guard parts.count == 2, let rate = Self.rate(parts[1]), let minutes = Self.minutes(parts[0])
-            else {
-                return nil
+            guard parts.count == 2 else { return failure("\(name) is not TIME,RATE") }
+            guard let rate = rate(parts[1]) else { return failure("\(name) has no rate that can be") }
+            guard let minutes = minutes(parts[0]) else { return failure("\(name) has no time of a day") }
+            for minute in minutes where rates.updateValue(rate, forKey: minute) != nil {
+                return failure("\(name) begins when another does")
             }
-            for minute in minutes where rates.updateValue(rate, forKey: minute) != nil { return nil }
         }
-        self.init(entries: rates.map { Entry(minute: $0, rate: $1) }.sorted { $0.minute < $1.minute })
+        return .success(
+            Self(entries: rates.map { Entry(minute: $0, rate: $1) }.sorted { $0.minute < $1.minute }))
     }
 
     /// The rate that holds at a minute of the week; nil is unlimited.

@@ -107,7 +107,8 @@ extension SystemTests {
                     "cloud", "download", String(session.id.prefix(8)), "--to", target)
                 if fault.contains("html") {
                     #expect(
-                        download.status == 15 && download.errors.contains("sign-in of its own"), "\(download)")
+                        download.status == 15 && download.errors.contains("sign-in of its own"), "\(download)"
+                    )
                     return
                 }
                 #expect(download.status == 0, "\(download)")

@@ -9,6 +9,8 @@ package enum ControlNames {
     package static let manager = "life.ccdw.Celestia1.Manager"
     package static let cloud = "life.ccdw.Celestia1.Cloud"
     package static let job = "life.ccdw.Celestia1.Job"
+    /// Where org.freedesktop.LogControl1(5) is looked for.
+    package static let logControl = ObjectPath(trusted: "/org/freedesktop/LogControl1")
     /// Jobs are `jobs/N`, N never used twice while the daemon runs.
     static let jobs = root.appending("jobs")
     static let errorPrefix = "life.ccdw.Celestia1.Error."

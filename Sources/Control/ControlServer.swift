@@ -7,6 +7,7 @@ package actor ControlServer {
     private let connection: Connection
     let model: any ControlModel
     private let access: AccessRule
+    private let logControl: (any LogControl)?
     let jobs: JobBoard
     private let clock: any Clock<Duration>
     /// The imports under way, each ended when its caller leaves the bus.
@@ -23,11 +24,13 @@ package actor ControlServer {
 
     package init(
         connection: Connection, model: any ControlModel, access: AccessRule = AccessRule(),
-        clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
+        logControl: (any LogControl)? = nil, clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.connection = connection
         self.model = model
         self.access = access
+        self.logControl = logControl
         self.clock = clock
         jobs = JobBoard(connection: connection, now: now)
     }
@@ -39,6 +42,7 @@ package actor ControlServer {
             await connection.exportObjectManager(at: ControlNames.root)
             try await connection.export(
                 ExportedObject(ControlNames.root, [managerInterface(), cloudInterface()]))
+            if let logControl { try await connection.export(logControl.exported) }
             try await connection.requestName(ControlNames.busName)
         } catch {
             throw Self.startError(error)
@@ -65,6 +69,7 @@ package actor ControlServer {
         await jobs.cancelAll()
         // The exported objects refer to us.
         try? await connection.unexport(ControlNames.root)
+        try? await connection.unexport(ControlNames.logControl)
     }
 
     private static func startError(_ error: DBusError) -> ControlError {

@@ -49,7 +49,7 @@ extension Gateway {
         _ = try await asking { () async throws(CloudError) in
             try await api.register(username: username, identifier: identifier, password: password)
         }
-        log.notice("made an account at \(api.base) and logged in to it")
+        log.notice("made an account at \(api.base) and logged in to it", .loggedIn)
     }
 
     package nonisolated func profile() async throws(GatewayError) -> CloudUser {

@@ -54,7 +54,7 @@ extension Gateway {
     /// Says what the start found that is out of the ordinary.
     static func tell(_ report: StartReport, _ log: Log) {
         if !report.wasClean, !report.isNew {
-            log.notice("the last run did not end in order; the queue was checked")
+            log.notice("the last run did not end in order; the queue was checked", .queueChecked)
         }
         if let name = report.setAside {
             let what =
@@ -62,8 +62,8 @@ extension Gateway {
                 ?? "was missing although there are files in the spool (a note of it is \(name)); the queue"
             log.error(
                 "the queue's database \(what) was made anew from the files in the spool; what only the database knew"
-                    + " is gone: pauses, edits of titles, and the history of files that are not here any more"
-            )
+                    + " is gone: pauses, edits of titles, and the history of files that are not here any more",
+                .queueRemade)
         }
         if report.isUnverified {
             log.warning("a flush to the disk had failed: every stored file is read again")
@@ -77,13 +77,13 @@ extension Gateway {
         }
         if !report.lostAssets.isEmpty {
             log.error(
-                "\(report.lostAssets.count) stored files are gone or changed; celestiad sessions --attention shows which"
-            )
+                "\(report.lostAssets.count) stored files are gone or changed; celestiad sessions --attention shows which",
+                .filesLost)
         }
         if !report.unreadAssets.isEmpty {
             log.error(
-                "\(report.unreadAssets.count) stored files could not be read; they are looked at again at the next start"
-            )
+                "\(report.unreadAssets.count) stored files could not be read; they are looked at again at the next start",
+                .filesLost)
         }
         if !report.undescribed.isEmpty {
             log.error(

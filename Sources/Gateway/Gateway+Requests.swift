@@ -40,7 +40,7 @@ extension Gateway {
         } catch {
             throw GatewayError(error)
         }
-        log.notice("recorder \(serial): forgotten")
+        log.notice("recorder \(serial): forgotten", .recorderForgotten, recorder: serial)
         board.announce(.recorders)
     }
 
@@ -73,7 +73,7 @@ extension Gateway {
         _ = try await asking { () async throws(CloudError) in
             try await api.logIn(identifier: identifier, password: password)
         }
-        log.notice("logged in to \(api.base)")
+        log.notice("logged in to \(api.base)", .loggedIn)
     }
 
     package nonisolated func logOut() async throws(GatewayError) {
@@ -82,7 +82,7 @@ extension Gateway {
             log.warning(
                 "the cloud did not take the logout, the tokens are forgotten all the same: \(refusal)")
         }
-        log.notice("logged out")
+        log.notice("logged out", .loggedOut)
     }
 }
 

@@ -215,8 +215,8 @@ package actor Gateway {
             let lost = try await queue.verifyContents()
             if !lost.isEmpty {
                 log.error(
-                    "\(lost.count) stored files are not what was stored; celestiad sessions --attention shows which"
-                )
+                    "\(lost.count) stored files are not what was stored; celestiad sessions --attention shows which",
+                    .filesLost)
             }
         } catch {
             log.error("the stored files could not be read again: \(error)")

@@ -29,8 +29,8 @@ enum RunVerb {
                 path: invocation.arguments.value("config"), environment: environment,
                 files: LocalConfigurationFiles()
             ).configuration
-            let log = Log.standardError(
-                level: configuration.logLevel, underJournal: environment["JOURNAL_STREAM"] != nil)
+            let log = Log.ofProcess(
+                level: configuration.logLevel, journalStream: environment["JOURNAL_STREAM"])
             let process = DaemonProcess(
                 configuration: configuration, log: log, service: ServiceManager(), loop: try loop())
             try await process.run()

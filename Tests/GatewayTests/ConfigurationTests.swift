@@ -210,7 +210,8 @@ import Testing
         for _ in 0..<1000 { log.warning("the same") }
         log.debug("not at this level")
         log.info("another")
-        #expect(lines.all == ["the same", "the same (repeated 999 times)", "another"])
+        let told = ["10", "100", "999"].map { "the same (repeated \($0) times)" }
+        #expect(lines.all == ["the same"] + told + ["another"])
     }
 }
 

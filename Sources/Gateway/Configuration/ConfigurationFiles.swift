@@ -14,6 +14,16 @@ package struct ConfigurationSetting: Sendable, Equatable {
     package let value: String
     /// File and line, or a variable; nil: the default.
     package let origin: String?
+    /// Whether the value tells of a person.
+    package let isPrivate: Bool
+
+    package init(section: String, name: String, value: String, origin: String?, isPrivate: Bool) {
+        self.section = section
+        self.name = name
+        self.value = value
+        self.origin = origin
+        self.isPrivate = isPrivate
+    }
 }
 
 extension Configuration {
@@ -100,7 +110,7 @@ private struct ConfigurationReading {
             let found = set[key.title]
             return ConfigurationSetting(
                 section: key.section, name: key.name, value: found?.value ?? key.standard,
-                origin: found?.origin)
+                origin: found?.origin, isPrivate: key.isPrivate)
         }
     }
 

@@ -13,6 +13,8 @@ package struct ConfigurationKey: Sendable {
     package let documentation: String
     /// The default, as it would be written.
     package let standard: String
+    /// Whether a value tells of a person; such are left out of what is passed on.
+    package let isPrivate: Bool
     /// Returns false when the value is not of what is allowed.
     private let assign: @Sendable (inout Configuration, String) -> Bool
     /// What is wrong with a value beyond that, in words; nil: nothing.
@@ -20,7 +22,8 @@ package struct ConfigurationKey: Sendable {
 
     init(
         section: String, name: String, variable: String, allowed: String, documentation: String,
-        standard: String, check: @escaping @Sendable (String) -> String? = { _ in nil },
+        standard: String, isPrivate: Bool = false,
+        check: @escaping @Sendable (String) -> String? = { _ in nil },
         assign: @escaping @Sendable (inout Configuration, String) -> Bool
     ) {
         self.section = section
@@ -29,6 +32,7 @@ package struct ConfigurationKey: Sendable {
         self.allowed = allowed
         self.documentation = documentation
         self.standard = standard
+        self.isPrivate = isPrivate
         self.assign = assign
         self.check = check
     }
@@ -121,7 +125,7 @@ package struct ConfigurationKey: Sendable {
             documentation:
                 "Whom to log in as without being asked, when there is no login or it has ended; the password is the "
                 + "systemd credential celestiad.password. Empty: nobody.",
-            standard: "",
+            standard: "", isPrivate: true,
             assign: {
                 $0.cloudIdentifier = $1.isEmpty ? nil : $1
                 return $1.utf8.count <= 256
@@ -192,7 +196,7 @@ package struct ConfigurationKey: Sendable {
             allowed: "an absolute path",
             documentation:
                 "A folder whose sound files and photos, also in its subfolders, are taken into the queue. Empty: none.",
-            standard: "",
+            standard: "", isPrivate: true,
             assign: {
                 $0.watchedFolder = $1.isEmpty ? nil : $1
                 return $1.isEmpty || $1.hasPrefix("/")
@@ -238,6 +242,37 @@ package struct ConfigurationKey: Sendable {
             assign: { configuration, value in
                 configuration.holdsWhenMetered = value == "hold"
                 return value == "hold" || value == "ignore"
+            }),
+        ConfigurationKey(
+            section: "Metrics", name: "TextfilePath", variable: "CELESTIAD_METRICS_TEXTFILE_PATH",
+            allowed: "an absolute path that ends in .prom",
+            documentation:
+                "A file for node_exporter's textfile collector, replaced at intervals. Empty: none.",
+            standard: "",
+            assign: {
+                $0.metricsFile = $1.isEmpty ? nil : $1
+                return $1.isEmpty || $1.hasPrefix("/") && $1.hasSuffix(".prom")
+            }),
+        ConfigurationKey(
+            section: "Metrics", name: "Interval", variable: "CELESTIAD_METRICS_INTERVAL",
+            allowed: "a time from 1s to 1d, such as 15s or 1min",
+            documentation: "How often TextfilePath is written.", standard: "1min",
+            assign: { configuration, value in
+                guard let span = TimeSpan.parse(value),
+                    (Duration.seconds(1)...Duration.seconds(86_400)).contains(span)
+                else { return false }
+                configuration.metricsInterval = span
+                return true
+            }),
+        ConfigurationKey(
+            section: "Metrics", name: "Listen", variable: "CELESTIAD_METRICS_LISTEN",
+            allowed: "127.0.0.1:PORT, [::1]:PORT or unix:/PATH",
+            documentation:
+                "Where GET /metrics is answered, to this machine only; every local user can read a port. Empty: nowhere.",
+            standard: "",
+            assign: {
+                $0.metricsAddress = MetricsAddress($1)
+                return $1.isEmpty || $0.metricsAddress != nil
             }),
     ]
 }

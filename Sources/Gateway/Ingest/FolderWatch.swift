@@ -86,13 +86,17 @@ actor FolderWatch {
     private func look() async {
         guard let tree = FolderTree(folder) else {
             if !isMissing {
-                log.warning("watched folder: \(Terminal.printable(folder)) cannot be read; waiting for it")
+                log.warning(
+                    "watched folder: \(Terminal.printable(folder)) cannot be read; waiting for it",
+                    .folderAway)
             }
             isMissing = true
             watched = [:]
             return
         }
-        if isMissing { log.notice("watched folder: \(Terminal.printable(folder)) is there again") }
+        if isMissing {
+            log.notice("watched folder: \(Terminal.printable(folder)) is there again", .folderAway)
+        }
         isMissing = false
         if tree.isCut { log.warning("watched folder: there is more in it than is looked at") }
         if tree.isPartial, !isPartial {
@@ -156,14 +160,20 @@ actor FolderWatch {
             let what =
                 outcome.isRestored
                 ? "given back to session" : outcome.isNew ? "taken as session" : "is known as session"
-            log.info("watched folder: \(Terminal.printable(name)) \(what) \(outcome.session)")
+            log.info(
+                "watched folder: a file \(what) \(outcome.session)", .fileTaken, session: outcome.session.text
+            )
+            log.debug("watched folder: session \(outcome.session) is \(Terminal.printable(name))")
         } catch {
             guard error.code == .invalidInput else {
-                log.warning("watched folder: \(Terminal.printable(name)): \(error)")
+                log.warning("watched folder: a file could not be taken: \(error)", .fileRefused)
+                log.debug("watched folder: that was \(Terminal.printable(name))")
                 return machine.failed(path, at: now())
             }
             // What it is will not change: only another file by this name is another matter.
-            log.warning("watched folder: \(Terminal.printable(name)) is not taken: \(error)")
+            log.warning(
+                "watched folder: a file is not taken (celestiad storage says which): \(error)", .fileRefused)
+            log.debug("watched folder: that was \(Terminal.printable(name))")
             try await queue.noteTaken(TakenFile(path, look), session: nil, refusal: error.message)
             machine.settled(path)
         }

@@ -23,10 +23,11 @@ struct StorageWatch: Sendable {
                 isLow = try await queue.isHeldForSpace()
                 if isLow, !wasLow {
                     log.warning(
-                        "the disk is low on space: no files are taken until there is room; uploads go on")
+                        "the disk is low on space: no files are taken until there is room; uploads go on",
+                        .diskLow)
                 }
                 if hasRoom || (wasLow && !isLow) {
-                    log.notice("the disk has room again: files are taken")
+                    log.notice("the disk has room again: files are taken", .diskRoom)
                     await onRoom()
                 }
             } catch {

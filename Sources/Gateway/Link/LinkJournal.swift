@@ -52,7 +52,8 @@ final class LinkJournal: Sendable {
             do throws(QueueError) {
                 try await context.queue.record(update)
             } catch {
-                context.log.warning("the recorder's status could not be stored: \(error)")
+                context.log.warning(
+                    "the recorder's status could not be stored: \(error)", .recorderProblem)
             }
         }
     }

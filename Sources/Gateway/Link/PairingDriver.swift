@@ -196,7 +196,7 @@ struct PairingDriver: Sendable {
         await user.stage("reading")
         let serial = try await introduce(link)
         let address = await context.bluez.device(device.path)?.address ?? device.address ?? ""
-        context.log.notice("recorder \(serial): paired")
+        context.log.notice("recorder \(serial): paired", .recorderPaired, recorder: serial)
         await links.supervise(serial, address: address)
         return PairingOutcome(serial: serial, wasPaired: false, security: security)
     }

@@ -67,15 +67,15 @@ final class ProblemLog: Sendable {
 
     func warn(_ text: String, of recorder: String) {
         guard let line = filter.withLock({ $0.note(text, at: .now) }) else {
-            log.debug("recorder \(recorder): \(text)")
+            log.debug("recorder \(recorder): \(text)", .recorderProblem, recorder: recorder)
             return
         }
-        log.warning("recorder \(recorder): \(line)")
+        log.warning("recorder \(recorder): \(line)", .recorderProblem, recorder: recorder)
     }
 
     func endLink(of recorder: String) {
         guard let line = filter.withLock({ $0.endLink() }) else { return }
-        log.warning("recorder \(recorder): \(line)")
+        log.warning("recorder \(recorder): \(line)", .recorderProblem, recorder: recorder)
     }
 
     func forget() {

@@ -178,7 +178,8 @@ actor RecorderLink {
         if report.pulled + report.deleted > 0 {
             context.log.info(
                 "recorder \(serial): \(Terminal.count(report.pulled, "file")) pulled, "
-                    + "\(Terminal.count(report.deleted, "object")) deleted there")
+                    + "\(Terminal.count(report.deleted, "object")) deleted there",
+                .recorderPulled, recorder: serial)
         }
         return .synced(progressed: journal.hasProgressed)
     }
@@ -296,7 +297,8 @@ actor RecorderLink {
         case .failed(let failure):
             failures.warn(failure.reason, of: serial)
             failures.endLink(of: serial)
-        case .connected: context.log.info("recorder \(serial): connected")
+        case .connected:
+            context.log.info("recorder \(serial): connected", .recorderConnected, recorder: serial)
         default: break
         }
     }

@@ -67,6 +67,7 @@ package final class Board: Sendable {
     private struct State {
         var links: [String: LinkStatus] = [:]
         var transfers: [String: Transfer] = [:]
+        var transferredBytes: [Transfer.Leg: Int64] = [:]
         var observers: [AsyncStream<GatewayChange>.Continuation] = []
     }
 
@@ -106,6 +107,9 @@ package final class Board: Sendable {
         state.withLock { $0.transfers.values.sorted { ($0.startedAt, $0.asset) < ($1.startedAt, $1.asset) } }
     }
 
+    /// Bytes that went each way since the start.
+    package var transferredBytes: [Transfer.Leg: Int64] { state.withLock { $0.transferredBytes } }
+
     package func begin(
         _ leg: Transfer.Leg, asset: String, name: String, of total: Int64, at bytes: Int64,
         recorder: String? = nil,
@@ -121,6 +125,9 @@ package final class Board: Sendable {
     /// Notes how many bytes of the asset have gone this way.
     package func progress(_ leg: Transfer.Leg, asset: String, bytes: Int64) {
         state.withLock { state in
+            if let before = state.transfers[leg.rawValue + asset]?.bytes, bytes > before {
+                state.transferredBytes[leg, default: 0] += bytes - before
+            }
             state.transfers[leg.rawValue + asset]?.bytes = bytes
             state.transfers[leg.rawValue + asset]?.meter.note(bytes, at: .now)
         }

@@ -67,7 +67,7 @@ package actor DeviceSync {
         try await api.only(for: login.account).unbindDevice(id: id)
         machines[serial] = nil
         await store(serial, login.account, nil)
-        log.info("recorder \(serial): removed from the account")
+        log.info("recorder \(serial): removed from the account", .recorderBound, recorder: serial)
     }
 
     /// Tells the account soon what the user has changed of a recorder.
@@ -137,7 +137,7 @@ package actor DeviceSync {
                     machine.handle(.bound(facts), at: now)
                     id = device.id
                     await store(serial, account, device.id)
-                    log.info("recorder \(serial): bound to the account")
+                    log.info("recorder \(serial): bound to the account", .recorderBound, recorder: serial)
                 case .failure(let error): fail(&machine, error, serial)
                 }
             case .update(let device, let update):
@@ -178,7 +178,10 @@ package actor DeviceSync {
 
     private func fail(_ machine: inout DeviceSyncMachine, _ error: CloudError, _ serial: String) {
         let backoff = configuration.retry.delay(failures: machine.failures + 1, using: &random)
-        if machine.failures == 0 { log.info("recorder \(serial): the account was not told: \(error)") }
+        if machine.failures == 0 {
+            log.info(
+                "recorder \(serial): the account was not told: \(error)", .recorderBound, recorder: serial)
+        }
         machine.handle(.failed(backoff: backoff), at: configuration.monotonic())
     }
 

@@ -66,15 +66,15 @@ actor StandingLogin {
             try await api.logIn(identifier: identifier, password: try password())
             attempts.progressed()
             machine.handle(try await api.tokens.state())
-            log.notice("logged in to \(api.base) by itself")
+            log.notice("logged in to \(api.base) by itself", .loggedIn)
         } catch {
             if error.isPermanent {
                 machine.refused()
-                log.error("the login by itself is given up: \(GatewayError(error))")
+                log.error("the login by itself is given up: \(GatewayError(error))", .loginFailed)
             } else {
                 let delay = attempts.failed(configuration.retry, using: &random)
                 machine.failed(backoff: delay, at: configuration.monotonic())
-                log.warning("not logged in yet: \(error.message)")
+                log.warning("not logged in yet: \(error.message)", .loginFailed)
             }
         }
     }

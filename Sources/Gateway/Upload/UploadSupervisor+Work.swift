@@ -56,7 +56,8 @@ extension UploadSupervisor {
         guard await queue.isInHand(id) || end.kind == .done else {
             // Held, cancelled or failed by the queue or by a user: that stands.
             switch end.kind {
-            case .stored, .hold: log.warning("session \(id): \(end.message)")
+            case .stored, .hold:
+                log.warning("session \(id): \(end.message)", .sessionFailed, session: id.text)
             default: break
             }
             return
@@ -65,11 +66,12 @@ extension UploadSupervisor {
         case .done:
             cutOff.remove(id)
             gate.succeeded()
-            log.info("session \(id): all of it is in the cloud, verified")
+            log.info("session \(id): all of it is in the cloud, verified", .sessionUploaded, session: id.text)
         case .stopped: try await queue.suspendUpload(id)
         case .retry(let after): try await retry(session, end, after)
         case .hold(let reason, let required, let lasting):
-            log.warning("session \(id) waits (\(reason.rawValue)): \(end.message)")
+            log.warning(
+                "session \(id) waits (\(reason.rawValue)): \(end.message)", .sessionHeld, session: id.text)
             try await queue.hold(
                 id, reason, detail: end.message,
                 until: lasting.map { configuration.now().addingTimeInterval($0 / .seconds(1)) },
@@ -82,7 +84,7 @@ extension UploadSupervisor {
             try await queue.suspendUpload(id)
             await shut(reason, end.message)
         case .stored:
-            log.warning("session \(id): \(end.message)")
+            log.warning("session \(id): \(end.message)", .sessionFailed, session: id.text)
             try await queue.suspendUpload(id)
         case .broken(let error): throw error
         }
@@ -96,7 +98,9 @@ extension UploadSupervisor {
         let failures = try await queue.uploadJob(session.id).session.retryCount + 1
         let delay = configuration.retry.delay(failures: failures, retryAfter: after, using: &random)
         let seconds = delay / .seconds(1)
-        log.info("session \(session.id): another attempt in \(Int(seconds.rounded(.up))) s: \(end.message)")
+        log.info(
+            "session \(session.id): another attempt in \(Int(seconds.rounded(.up))) s: \(end.message)",
+            .sessionRetried, session: session.id.text)
         try await queue.fail(
             session.id, asset: end.asset, message: end.message,
             nextTry: configuration.now().addingTimeInterval(seconds))
@@ -107,7 +111,7 @@ extension UploadSupervisor {
             configuration.retry, using: &random)
         successesAtFailure = successes
         if wasOpen, let reason = gate.reason {
-            log.warning("uploads wait (\(reason.rawValue)): \(gate.message)")
+            log.warning("uploads wait (\(reason.rawValue)): \(gate.message)", .uploadsHeld)
             context.board.announce(.sessions)
         }
     }
@@ -118,7 +122,7 @@ extension UploadSupervisor {
         let isNews = gate.reason != reason
         gate.shut(reason, message, at: configuration.monotonic(), configuration.retry, using: &random)
         if isNews {
-            log.warning("uploads wait (\(reason.rawValue)): \(message); \(reason.hint)")
+            log.warning("uploads wait (\(reason.rawValue)): \(message); \(reason.hint)", .uploadsHeld)
             context.board.announce(.sessions)
         }
         guard isNews, let hold = reason.hold else { return }
@@ -153,7 +157,7 @@ extension UploadSupervisor {
     private func open() async {
         guard let reason = gate.reason else { return }
         gate.open()
-        log.notice("uploads go on: \(reason.rawValue) is over")
+        log.notice("uploads go on: \(reason.rawValue) is over", .uploadsResumed)
         context.board.announce(.sessions)
         guard let hold = reason.hold else { return }
         do throws(QueueError) {
@@ -200,7 +204,7 @@ extension UploadSupervisor {
             let time = checkpoint?.syncedAt ?? api.clock.now
             do throws(QueueError) {
                 try await queue.checkpointDone(host: host, ticket: ticket, syncedAt: time?.description ?? "")
-                log.info("sync checkpoint: all that was queued is in the cloud")
+                log.info("sync checkpoint: all that was queued is in the cloud", .uploadsDone)
             } catch {
                 await note(error)
             }

@@ -197,10 +197,10 @@ package actor UploadSupervisor {
                 let detail =
                     "NetworkManager takes this network for a metered one; [Upload] Metered=ignore uploads all the same"
                 try await queue.holdQueue(.metered, host: host, detail: detail)
-                log.notice("uploads wait (metered): \(detail)")
+                log.notice("uploads wait (metered): \(detail)", .uploadsHeld)
             } else {
                 try await queue.releaseQueueHold(.metered, host: host)
-                log.notice("uploads go on: the network is not metered any more")
+                log.notice("uploads go on: the network is not metered any more", .uploadsResumed)
             }
         } catch {
             await note(error)

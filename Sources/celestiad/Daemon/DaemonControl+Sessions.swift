@@ -54,7 +54,9 @@ extension DaemonControl {
             case .resume: try await queue.resume(session)
             case .purge: try await queue.purge(session)
             }
-            gateway.log.notice("session \(session): \(action.rawValue.lowercased()), as a user asked")
+            gateway.log.notice(
+                "session \(session): \(action.rawValue.lowercased()), as a user asked", .sessionChanged,
+                session: session.text)
             return try await document(session)
         } catch {
             throw refusal(error)
@@ -66,7 +68,9 @@ extension DaemonControl {
             let old = try await find(id)
             let host = gateway.api.base.description
             let new = try await gateway.queue.migrate(old, to: host)
-            gateway.log.notice("session \(old): moved to \(host) as session \(new), as a user asked")
+            gateway.log.notice(
+                "session \(old): moved to \(host) as session \(new), as a user asked", .sessionChanged,
+                session: old.text)
             return try await document(new)
         } catch {
             throw refusal(error)

@@ -22,7 +22,8 @@ struct DaemonProcess: Sendable {
         } catch {
             throw GatewayError(.system, error.message)
         }
-        log.notice("celestiad \(Version.number) starts; state in \(configuration.stateDirectory)")
+        log.notice(
+            "celestiad \(Version.number) starts; state in \(configuration.stateDirectory)", .daemonStarts)
         let gateway = try await Gateway.open(configuration, log: log)
         // At the very end: calls of users that are under way need the loops to be answered.
         defer { gateway.stopLoops() }
@@ -49,7 +50,7 @@ struct DaemonProcess: Sendable {
             return failure
         }
         if let failure { throw failure }
-        log.notice("celestiad ends")
+        log.notice("celestiad ends", .daemonEnds)
     }
 
     private func serve(_ gateway: Gateway) async throws(GatewayError) -> ControlServer {
@@ -59,7 +60,9 @@ struct DaemonProcess: Sendable {
         } catch {
             throw GatewayError(.noBus, error.message)
         }
-        let server = ControlServer(connection: connection, model: DaemonControl(gateway: gateway))
+        let server = ControlServer(
+            connection: connection, model: DaemonControl(gateway: gateway),
+            logControl: DaemonLogControl(log: log))
         do throws(ControlError) {
             try await server.start()
         } catch {
@@ -73,7 +76,7 @@ struct DaemonProcess: Sendable {
         do throws(GatewayError) {
             try await gateway.run {
                 ProcessMemory.releaseCode()
-                log.notice("ready")
+                log.notice("ready", .daemonReady)
                 service.ready()
             }
             return nil
@@ -87,7 +90,7 @@ struct DaemonProcess: Sendable {
             return GatewayError(.system, "signals cannot be received")
         }
         for await _ in signals {
-            log.notice("stopping: what is under way is put down")
+            log.notice("stopping: what is under way is put down", .daemonStops)
             service.stopping()
             gateway.stop()
         }

@@ -20,7 +20,9 @@ struct Watchdog: Sendable {
             let silent = await rollCall.take(patience: interval)
             guard !Task.isCancelled else { return }
             guard silent.isEmpty else {
-                log.error("no sign of life from: \(silent.joined(separator: ", ")); the watchdog is not fed")
+                log.error(
+                    "no sign of life from: \(silent.joined(separator: ", ")); the watchdog is not fed",
+                    .daemonSilent)
                 continue
             }
             service.watchdog()

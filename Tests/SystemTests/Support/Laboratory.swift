@@ -83,6 +83,7 @@ final class Laboratory: Sendable {
                 "\(error)\n--- the daemon's log\n\(laboratory.log(lines: 40))", sourceLocation: sourceLocation
             )
         }
+        laboratory.checkLog(sourceLocation)
         await laboratory.connection.close()
         await laboratory.client.close()
         laboratory.parts.withLock { $0.daemon }?.end()
@@ -128,6 +129,15 @@ extension Laboratory {
         guard let daemon = parts.withLock({ $0.daemon }) else { return -1 }
         daemon.signal(signal)
         return await daemon.waitUntilExit()
+    }
+
+    /// Whatever was done: at the level at which it runs no line names a file or holds a secret.
+    private func checkLog(_ sourceLocation: SourceLocation) {
+        guard environment["CELESTIAD_LOG_LEVEL"] == nil else { return }
+        let text = log()
+        for secret in setup.captures.flatMap({ $0.files.map(\.name) }) + [Self.password, Self.passkey] {
+            #expect(!text.contains(secret), "the log holds \(secret)", sourceLocation: sourceLocation)
+        }
     }
 
     /// What the daemon that was started last has logged; only the last lines where a number is given.

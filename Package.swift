@@ -50,6 +50,7 @@ let package = Package(
         module("DBus", ["EventLoop", "CDBus"]),
         module("BlueZ", ["DBus", "EventLoop", "CBluetooth"]),
         module("Dates"),
+        module("Archive", ["CZlib"]),
         module("ObjectTransfer", ["CZlib"]),
         module("Recorder", ["Dates", "ObjectTransfer"]),
         module("CaptureQueue", ["CSQLite", "CCrypto"]),
@@ -73,8 +74,8 @@ let package = Package(
         program(
             "celestiad",
             [
-                "Gateway", "Control", "Dates", "DBus", "EventLoop", "BlueZ", "Recorder", "CaptureQueue",
-                "HTTP", "Cloud",
+                "Gateway", "Control", "Archive", "Dates", "DBus", "EventLoop", "BlueZ", "Recorder",
+                "CaptureQueue", "HTTP", "Cloud",
             ]),
 
         module(
@@ -113,6 +114,7 @@ let package = Package(
         tests("BlueZTests", ["BlueZ", "DBus", "EventLoop"]),
         tests("ObjectTransferTests", ["ObjectTransfer", "EventLoop"]),
         tests("DatesTests", ["Dates"]),
+        tests("ArchiveTests", ["Archive"]),
         tests("RecorderTests", ["Dates", "Recorder", "ObjectTransfer", "EventLoop"]),
         tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "CCurl"], exclude: ["Support/misbehaving-server.py"]),

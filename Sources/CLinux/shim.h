@@ -101,3 +101,17 @@ static inline void celestiad_release_code(void) {
     extern int dl_iterate_phdr(int (*)(struct celestiad_object *, size_t, void *), void *);
     dl_iterate_phdr(celestiad_release_object, 0);
 }
+
+// Whether the kernel takes the clock for synchronized, by systemd's rule (1 yes, 0 no, -1 it does not say): the error
+// that it reckons with is below the largest that it can say, whatever STA_UNSYNC is.
+#include <sys/timex.h>
+static inline int celestiad_clock_is_synchronized(void) {
+    struct timex state = {0};
+    if (adjtimex(&state) < 0) return -1;
+    return state.maxerror < 16000000;
+}
+
+#include <sys/xattr.h>
+static inline int celestiad_has_access_list(const char *path) {
+    return getxattr(path, "system.posix_acl_access", 0, 0) > 0;
+}

@@ -1,3 +1,4 @@
+package import Dates
 package import HTTP
 
 extension CelestiaAPI {
@@ -6,6 +7,18 @@ extension CelestiaAPI {
     /// Whether the API answers and says that it is well. Without a token; for probes, not before each call.
     package func health() async throws(CloudError) {
         try await runner.run(call(.health, try request(.health, .get, ["health"])), token: nil)
+    }
+
+    /// The same for who has neither account nor state directory; returns the cloud's time.
+    package static func probe(
+        _ base: APIBase, transport: any CloudTransport
+    ) async throws(CloudError) -> Timestamp? {
+        let clock = ServerClock()
+        let call = Call<Void>(kind: .health, request: try base.request(.health, .get, ["health"])) { _, _ in
+            ()
+        }
+        try await CallRunner(transport: transport, clock: clock).run(call, token: nil)
+        return clock.now
     }
 
     /// Creates an account and logs in. Throws `invalidArgument` below the contract's minima.

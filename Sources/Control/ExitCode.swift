@@ -24,7 +24,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
     case busy = 12
     /// There is no message bus to reach the daemon by.
     case noBus = 13
-    /// `status` could be read and says that something is wrong.
+    /// `status` could be read, or `doctor` has looked, and something is wrong.
     case unhealthy = 14
     /// The cloud cannot be reached, or does not answer as it should.
     case cloudUnavailable = 15
@@ -48,7 +48,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
         case .diskLow: "the disk is low on space"
         case .busy: "the recorder, or celestiad's state, is in use"
         case .noBus: "there is no message bus"
-        case .unhealthy: "status says that something is wrong"
+        case .unhealthy: "status or doctor says that something is wrong"
         case .cloudUnavailable: "the cloud cannot be reached, or does not answer as it should"
         case .interrupted: "ended by Ctrl-C or by you"
         }

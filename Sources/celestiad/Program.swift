@@ -10,6 +10,7 @@ enum Program {
         RunVerb.verb, ScanVerb.verb, PairVerb.verb, ForgetVerb.verb, DevicesVerb.verb, DeviceVerb.verb,
         SessionsVerb.verb, SessionVerb.verb, ImportVerb.verb, StorageVerb.verb,
         AccountVerb.verb, LoginVerb.verb, LogoutVerb.verb, CloudVerb.verb, ConfigVerb.verb, StatusVerb.verb,
+        DoctorVerb.verb,
         SyncVerb.verb,
         VersionVerb.verb, CompletionsVerb.verb, ManualVerb.verb, HelpVerb.verb,
     ]

@@ -57,7 +57,10 @@ struct Harness {
     }
 
     /// Runs a command line against this bus in this process; `lines` is what the user types.
-    func run(_ words: [String], typing lines: [String] = [], terminal: Bool = false) async -> Transcript {
+    func run(
+        _ words: [String], typing lines: [String] = [], terminal: Bool = false,
+        environment: [String: String] = [:]
+    ) async -> Transcript {
         let output = Locked("")
         let errors = Locked("")
         let console = Console(
@@ -65,7 +68,8 @@ struct Harness {
             writeError: { text in errors.withLock { $0 += text } },
             input: ScriptedInput(lines), inputIsTerminal: terminal, now: { Fixtures.now })
         let runner = CommandRunner(
-            verbs: Program.verbs, console: console, environment: ["CELESTIAD_BUS": bus.address], loop: loop)
+            verbs: Program.verbs, console: console,
+            environment: ["CELESTIAD_BUS": bus.address].merging(environment) { $1 }, loop: loop)
         let code = await runner.run(words)
         return Transcript(code: code, output: output.withLock { $0 }, errors: errors.withLock { $0 })
     }

@@ -1,0 +1,497 @@
+import Control
+import Foundation
+import Gateway
+import Testing
+
+@testable import celestiad
+
+extension DoctorFacts {
+    /// A machine on which all is well.
+    static var sound: DoctorFacts {
+        var status = Fixtures.status
+        status.health = []
+        status.daemon = DaemonDocument(version: Version.number, startedAt: Fixtures.now)
+        let cloud = CloudStatusDocument(
+            time: Fixtures.now, host: "api.example.com", state: "ok", account: Fixtures.account)
+        return DoctorFacts(
+            now: Date(timeIntervalSince1970: 1_796_000_000), user: "ada",
+            configuration: .found(Configuration()),
+            bus: BusFacts(address: "unix:path=/run/dbus/system_bus_socket"),
+            service: .found(UnitFacts()), bluetoothService: .found(UnitFacts()),
+            daemon: DaemonFacts(
+                status: .success(status),
+                storage: .success(
+                    StorageReportDocument(
+                        disk: status.disk, databaseBytes: 0, ballastBytes: 0, storedBytes: 0, unsentBytes: 0,
+                        keptBytes: 0)),
+                cloud: .success(cloud)),
+            radio: .found(
+                RadioFacts(
+                    controllers: [.init(name: "hci0", usb: .init(name: "1-1", control: "on"))],
+                    switches: [.init(name: "rfkill0")])),
+            bluez: .found(
+                BlueZFacts(
+                    adapters: [.init(name: "hci0", roles: ["central", "peripheral"])], version: "5.84-1")),
+            clock: .found(ClockFacts(isSynchronized: true)),
+            disk: .found(
+                DiskFacts(
+                    path: "/var/lib/celestiad", total: 32 << 30, free: 16 << 30, files: 1 << 20,
+                    freeFiles: 1 << 19)),
+            credentials: .found(
+                CredentialFacts(
+                    directory: "/var/lib/celestiad", state: .found(mode: 0o700, owner: 990),
+                    tokens: .found(mode: 0o600, owner: 990), daemonUser: 990)),
+            cloud: .blind("the daemon was asked"), folder: nil)
+    }
+
+    func with(_ change: (inout DoctorFacts) -> Void) -> DoctorFacts {
+        var facts = self
+        change(&facts)
+        return facts
+    }
+
+    func radio(_ change: (inout RadioFacts) -> Void) -> DoctorFacts {
+        var radio = RadioFacts()
+        if let known = self.radio.value { radio = known }
+        change(&radio)
+        return with { $0.radio = .found(radio) }
+    }
+
+    func bluez(_ change: (inout BlueZFacts) -> Void) -> DoctorFacts {
+        var bluez = BlueZFacts()
+        if let known = self.bluez.value { bluez = known }
+        change(&bluez)
+        return with { $0.bluez = .found(bluez) }
+    }
+
+    func unit(_ change: (inout UnitFacts) -> Void) -> DoctorFacts {
+        var unit = UnitFacts()
+        change(&unit)
+        return with { $0.service = .found(unit) }
+    }
+
+    func bluetoothUnit(_ change: (inout UnitFacts) -> Void) -> DoctorFacts {
+        var unit = UnitFacts()
+        change(&unit)
+        return with { $0.bluetoothService = .found(unit) }
+    }
+
+    func daemon(_ error: ControlError) -> DoctorFacts {
+        with {
+            $0.daemon = DaemonFacts(status: .failure(error), storage: .failure(error), cloud: .failure(error))
+        }
+    }
+
+    func status(_ change: (inout StatusDocument) -> Void) -> DoctorFacts {
+        guard case .success(var status) = daemon.status else { return self }
+        change(&status)
+        return with { $0.daemon.status = .success(status) }
+    }
+
+    func skew(_ seconds: Int64) -> DoctorFacts {
+        with { facts in
+            guard case .success(var cloud) = facts.daemon.cloud else { return }
+            cloud.clockSkewMs = seconds * 1000
+            facts.daemon.cloud = .success(cloud)
+        }
+    }
+
+    func credentials(_ change: (inout CredentialFacts) -> Void) -> DoctorFacts {
+        guard case .found(var found) = credentials else { return self }
+        change(&found)
+        return with { $0.credentials = .found(found) }
+    }
+
+    func disk(_ change: (inout DiskFacts) -> Void) -> DoctorFacts {
+        guard case .found(var found) = disk else { return self }
+        change(&found)
+        return with { $0.disk = .found(found) }
+    }
+
+    func folder(_ path: String, _ place: FolderFacts.Place) -> DoctorFacts {
+        with { $0.folder = .found(FolderFacts(path: path, place: place)) }
+    }
+}
+
+/// Facts in, findings out: for each fault the one check that names it, and the command that mends it.
+@Suite struct DoctorRuleTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let name: String
+        let facts: DoctorFacts
+        let check: Check
+        let state: Finding.State
+        /// The first command, or a part of it; empty: there is none.
+        var fix = ""
+        var says = ""
+        var testDescription: String { name }
+
+        init(
+            _ name: String, _ facts: DoctorFacts, _ check: Check, _ state: Finding.State, _ fix: String = "",
+            says: String = ""
+        ) {
+            (self.name, self.facts, self.check, self.state) = (name, facts, check, state)
+            (self.fix, self.says) = (fix, says)
+        }
+    }
+
+    @Test func aSoundMachineHasNothingToMend() {
+        let findings = DoctorRules.findings(.sound)
+        #expect(findings.allSatisfy { $0.state == .ok && $0.fix == nil && $0.advice == nil }, "\(findings)")
+        #expect(findings.map(\.check) == findings.map(\.check).sorted { order($0) < order($1) })
+        #expect(DoctorDocument(time: Fixtures.now, version: "1", findings: findings).state == "ok")
+    }
+
+    private func order(_ check: Check) -> Int { Check.allCases.firstIndex(of: check) ?? -1 }
+
+    private static let silent = ControlError(.notRunning, "celestiad is not running")
+    private static let unplugged = DoctorFacts.sound.radio { $0.controllers = [] }.bluez { $0.adapters = [] }
+
+    static let radio = [
+        Case("no adapter", unplugged, .adapter, .fail, says: "no Bluetooth adapter"),
+        Case(
+            "no adapter, and nobody to ask", unplugged.with { $0.bluez = .blind("no bus") }, .adapter, .fail,
+            says: "no Bluetooth adapter"),
+        Case(
+            "no Bluetooth in the kernel", unplugged.radio { $0.hasBluetooth = false }, .adapter, .fail,
+            "sudo modprobe btusb"),
+        Case(
+            "container without radio", unplugged.radio { $0.container = "docker" }, .adapter, .fail,
+            says: "(docker)"),
+        Case(
+            "bluetoothd passes it over", .sound.bluez { $0.adapters = [] }, .adapter, .fail,
+            "sudo systemctl restart bluetooth"),
+        Case(
+            "off", .sound.bluez { $0.adapters[0].isPowered = false }, .adapter, .fail, "bluetoothctl power on"
+        ),
+        Case(
+            "one of two off",
+            .sound.bluez {
+                $0.adapters.append(.init(name: "hci1", address: "00:11:22:33:44:66", isPowered: false))
+            },
+            .adapter, .warn, "busctl set-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Powered b true"
+        ),
+        Case(
+            "blocked",
+            .sound.bluez {
+                $0.adapters[0].isPowered = false
+                $0.adapters[0].powerState = "off-blocked"
+            }, .adapter, .fail, "sudo rfkill unblock bluetooth"),
+        Case(
+            "no address", .sound.bluez { $0.adapters[0].address = "00:00:00:00:00:00" }, .adapter, .fail,
+            "journalctl -k"),
+        Case(
+            "no LE", .sound.bluez { $0.adapters[0].roles = [] }, .adapter, .fail,
+            says: "no Bluetooth Low Energy"),
+        Case(
+            "another is configured",
+            .sound.with {
+                var configuration = Configuration()
+                configuration.adapter = "AA:BB:CC:DD:EE:FF"
+                $0.configuration = .found(configuration)
+            }, .adapter, .fail, "sudoedit /etc/celestiad/celestiad.conf", says: "there is 00:11:22:33:44:55"),
+        Case(
+            "bluetoothd cannot be asked", .sound.with { $0.bluez = .blind("no bus") }, .adapter, .skipped,
+            says: "hci0"),
+        Case(
+            "soft block", .sound.radio { $0.switches?[0].isSoftBlocked = true }, .rfkill, .fail,
+            "sudo rfkill unblock bluetooth"),
+        Case(
+            "soft block without rfkill(8)",
+            .sound.radio { $0.switches?[0].isSoftBlocked = true }.with { $0.tools.hasRFKill = false },
+            .rfkill, .fail,
+            "echo 0 | sudo tee /sys/class/rfkill/rfkill0/soft"),
+        Case(
+            "hard block", .sound.radio { $0.switches?[0].isHardBlocked = true }, .rfkill, .fail,
+            says: "firmware"),
+        Case("no rfkill", .sound.radio { $0.switches = nil }, .rfkill, .skipped),
+        Case(
+            "may sleep", .sound.radio { $0.controllers[0].usb?.control = "auto" }, .autosuspend, .warn,
+            "sudo udevadm control --reload"),
+        Case(
+            "may sleep, no rule",
+            .sound.radio {
+                $0.controllers[0].usb?.control = "auto"
+                $0.hasRules = false
+            }, .autosuspend, .warn, "echo on | sudo tee /sys/bus/usb/devices/1-1/power/control"),
+        Case("not on USB", .sound.radio { $0.controllers[0].usb = nil }, .autosuspend, .skipped),
+        Case("no sockets", .sound.radio { $0.hasSockets = false }, .namespace, .warn, says: "the slow way"),
+        Case("no sockets, no adapter", unplugged.radio { $0.hasSockets = false }, .namespace, .skipped),
+    ]
+
+    static let bluetoothd = [
+        Case(
+            "not running", .sound.bluez { $0.isRunning = false }, .bluetoothd, .fail,
+            "sudo systemctl start bluetooth"),
+        Case(
+            "not installed", .sound.bluez { $0.isRunning = false }.bluetoothUnit { $0.load = "not-found" },
+            .bluetoothd,
+            .fail, "sudo apt-get install bluez"),
+        Case(
+            "masked", .sound.bluez { $0.isRunning = false }.bluetoothUnit { $0.load = "masked" }, .bluetoothd,
+            .fail,
+            "sudo systemctl unmask bluetooth"),
+        Case(
+            "failed", .sound.bluez { $0.isRunning = false }.bluetoothUnit { $0.active = "failed" },
+            .bluetoothd, .fail,
+            "sudo systemctl restart bluetooth"),
+        Case(
+            "skipped at boot",
+            .sound.bluez { $0.isRunning = false }.bluetoothUnit {
+                $0.active = "inactive"
+                $0.conditionsMet = false
+            }, .bluetoothd, .fail, "sudo systemctl start bluetooth", says: "no adapter then"),
+        Case(
+            "answers nothing", .sound.bluez { $0.refusal = "Access denied" }, .bluetoothd, .fail,
+            "sudo systemctl restart bluetooth"),
+        Case("unknown version", .sound.bluez { $0.version = nil }, .bluetoothd, .skipped),
+        Case(
+            "confirms no indications", .sound.bluez { $0.version = "5.68-2" }, .bluetoothd, .fail,
+            "sudo apt-get update",
+            says: "do not confirm indications"),
+        Case("old", .sound.bluez { $0.version = "5.55-3" }, .bluetoothd, .warn, "sudo apt-get update"),
+        Case(
+            "stays down after a crash",
+            .sound.bluez { $0.version = "5.66-1+deb12u2" }.bluetoothUnit { $0.restart = "no" }, .bluetoothd,
+            .warn,
+            "sudo mkdir -p /etc/systemd/system/bluetooth.service.d"),
+        Case(
+            "Debian 12, mended", .sound.bluez { $0.version = "5.66-1+deb12u2" }, .bluetoothd, .ok,
+            says: "#1376"),
+        Case("Debian 13", .sound.bluez { $0.version = "5.82-1.1" }, .bluetoothd, .ok, says: "works around"),
+    ]
+
+    static let machine = [
+        Case(
+            "1970", .sound.with { $0.now = Date(timeIntervalSince1970: 86_400) }, .clock, .fail,
+            "sudo timedatectl set-ntp true", says: "1970"),
+        Case(
+            "unsynchronised", .sound.with { $0.clock = .found(ClockFacts(isSynchronized: false)) }, .clock,
+            .warn, "sudo timedatectl set-ntp true"),
+        Case(
+            "nothing to set it by",
+            .sound.with {
+                $0.clock = .found(ClockFacts(isSynchronized: false))
+                $0.tools.hasTimeService = false
+            }, .clock, .warn, "sudo apt-get install systemd-timesyncd"),
+        Case("a little off", .sound.skew(-31), .clock, .warn, "sudo timedatectl", says: "31 s behind"),
+        Case("far off", .sound.skew(3600), .clock, .fail, "sudo timedatectl", says: "1 h ahead of"),
+        Case("agrees", .sound.skew(29), .clock, .ok),
+        Case(
+            "kernel silent", .sound.with { $0.clock = .found(ClockFacts(isSynchronized: nil)) }, .clock,
+            .skipped),
+        Case("read-only", .sound.disk { $0.isReadOnly = true }, .disk, .fail, "sudo dmesg"),
+        Case("in the reserve", .sound.disk { $0.free = 1 << 30 }, .disk, .fail, "celestiad storage"),
+        Case("near the reserve", .sound.disk { $0.free = 2 << 30 }, .disk, .warn, "celestiad storage"),
+        Case("inodes go", .sound.disk { $0.freeFiles = 1000 }, .disk, .warn, "sudo du --inodes"),
+        Case("inodes gone", .sound.disk { $0.freeFiles = 0 }, .disk, .fail, "sudo du --inodes"),
+        Case("hidden disk", .sound.with { $0.disk = .blind("it hangs") }, .disk, .skipped, says: "it hangs"),
+        Case(
+            "others look in", .sound.credentials { $0.state = .found(mode: 0o750, owner: 990) }, .credentials,
+            .fail, "sudo chmod 700 /var/lib/celestiad"),
+        Case(
+            "another's", .sound.credentials { $0.state = .found(mode: 0o700, owner: 0) }, .credentials, .fail,
+            "sudo chown -R celestiad: /var/lib/celestiad"),
+        Case(
+            "tokens open", .sound.credentials { $0.tokens = .found(mode: 0o644, owner: 990) }, .credentials,
+            .fail, "sudo chmod 600 /var/lib/celestiad/credentials"),
+        Case(
+            "tokens another's", .sound.credentials { $0.tokens = .found(mode: 0o600, owner: 0) },
+            .credentials, .fail, "sudo chown celestiad: /var/lib"),
+        Case(
+            "not for us to see", .sound.credentials { $0.tokens = .hidden }, .credentials, .skipped,
+            "sudo celestiad doctor"),
+        Case(
+            "logged out", .sound.status { $0.account.state = "logged_out" }, .credentials, .warn,
+            "celestiad login"),
+        Case(
+            "expired", .sound.status { $0.account.state = "expired" }, .credentials, .fail, "celestiad login"),
+        Case("other host", .sound.status { $0.account.state = "other_host" }, .credentials, .fail),
+    ]
+
+    static let cloud = [
+        reach(.name, "getent ahosts api.example.com"), reach(.connection, "ip route get 1.1.1.1"),
+        reach(.certificate, "sudo apt-get install --reinstall ca-certificates"),
+        reach(.clock, "sudo timedatectl set-ntp true"), reach(.answer, "celestiad cloud status"),
+        Case(
+            "no daemon, cloud well",
+            .sound.daemon(silent).with {
+                $0.cloud = .found(ReachFacts(host: "api.example.com", milliseconds: 40))
+            }, .cloud,
+            .ok, says: "in 40 ms"),
+        Case(
+            "only the daemon is cut off",
+            .sound.with {
+                $0.daemon.cloud = .success(
+                    CloudStatusDocument(
+                        time: Fixtures.now, host: "api.example.com", state: "unreachable",
+                        account: Fixtures.account))
+                $0.cloud = .found(ReachFacts(host: "api.example.com"))
+            }, .cloud, .fail, "sudo systemctl restart celestiad", says: "although this program does"),
+        Case(
+            "nobody could ask", .sound.daemon(silent).with { $0.cloud = .blind("no thread") }, .cloud,
+            .skipped),
+    ]
+
+    private static func reach(_ stage: ReachFacts.Stage, _ fix: String) -> Case {
+        let reach = ReachFacts(stage: stage, host: "api.example.com:8443", message: "it was so")
+        return Case(
+            "cloud: \(stage)", .sound.daemon(silent).with { $0.cloud = .found(reach) }, .cloud, .fail, fix,
+            says: "it was so")
+    }
+
+    static let service = [
+        Case(
+            "bad configuration", .sound.with { $0.configuration = .blind("line 3 is wrong") }, .configuration,
+            .fail, "sudoedit", says: "line 3"),
+        Case(
+            "not installed", .sound.daemon(silent).unit { $0.load = "not-found" }, .service, .fail,
+            "sudo systemctl daemon-reload"),
+        Case(
+            "outside systemd", .sound.unit { $0.load = "not-found" }, .service, .ok, says: "outside systemd"),
+        Case(
+            "no systemd", .sound.with { $0.service = .blind("not on this bus") }, .service, .ok,
+            says: "celestiad runs"),
+        Case(
+            "no systemd, no daemon", .sound.daemon(silent).with { $0.service = .blind("x") }, .service, .fail,
+            "sudo systemctl start celestiad"),
+        Case(
+            "masked", .sound.unit { $0.load = "masked" }, .service, .fail, "sudo systemctl unmask celestiad"),
+        Case(
+            "inactive", .sound.daemon(silent).unit { $0.active = "inactive" }, .service, .fail,
+            "sudo systemctl start celestiad"),
+        Case(
+            "failed",
+            .sound.daemon(silent).unit {
+                $0.active = "failed"
+                $0.result = "watchdog"
+            }, .service, .fail, "journalctl -u celestiad", says: "watchdog"),
+        Case(
+            "does not understand its configuration",
+            .sound.daemon(silent).unit {
+                $0.active = "failed"
+                $0.exitStatus = 2
+            }, .service, .fail, "celestiad config check"),
+        Case(
+            "restarts and restarts",
+            .sound.daemon(silent).unit {
+                ($0.active, $0.sub, $0.restarts) = ("activating", "auto-restart", 9)
+            }, .service, .fail, "journalctl -u celestiad", says: "after 9 starts"),
+        Case(
+            "was restarted often", .sound.unit { $0.restarts = 3 }, .service, .warn,
+            "journalctl -u celestiad -p warning"),
+        Case(
+            "starts", .sound.daemon(silent).unit { $0.active = "activating" }, .service, .warn,
+            "journalctl -f"),
+        Case("active and away", .sound.daemon(silent), .service, .fail, "sudo systemctl restart celestiad"),
+        Case(
+            "not at boot", .sound.unit { $0.file = "disabled" }, .service, .warn,
+            "sudo systemctl enable celestiad"),
+        Case(
+            "to be read again", .sound.unit { $0.needsReload = true }, .service, .warn,
+            "sudo systemctl daemon-reload"),
+        Case("changed", .sound.unit { $0.dropIns = ["/etc/x.conf"] }, .service, .ok, says: "/etc/x.conf"),
+        Case(
+            "old daemon", .sound.status { $0.daemon.version = "0.0.1" }, .service, .warn,
+            "sudo systemctl restart celestiad", says: "0.0.1"),
+        Case(
+            "no bus", .sound.daemon(silent).with { $0.bus.trouble = "no socket" }, .dbus, .fail,
+            "sudo systemctl start dbus"),
+        Case(
+            "not for you",
+            .sound.daemon(
+                ControlError(.notAuthorized, "you are ada", hint: "sudo usermod -aG celestiad ada")),
+            .dbus, .fail, "sudo usermod -aG celestiad ada"),
+        Case(
+            "no policy", .sound.daemon(silent).with { $0.bus.hasPolicy = false }, .dbus, .fail,
+            "sudo apt-get install --reinstall celestiad"),
+        Case("no word of the queue", .sound.daemon(silent), .queue, .skipped, says: "is not running"),
+        Case(
+            "sessions failed",
+            .sound.status {
+                $0.health = [
+                    HealthItem(code: "sessions_failed", severity: "error", text: "2 sessions", hint: "see")
+                ]
+            },
+            .queue, .fail, says: "2 sessions"),
+        Case(
+            "uploads wait",
+            .sound.status {
+                $0.health = [HealthItem(code: "uploads_wait", severity: "warning", text: "held")]
+            }, .queue, .warn),
+        Case(
+            "battery",
+            .sound.status { $0.health = [HealthItem(code: "battery_low", severity: "warning", text: "9 %")] },
+            .recorders, .warn),
+        Case("none paired", .sound.status { $0.recorders = [] }, .recorders, .warn, "celestiad pair"),
+    ]
+
+    static let folder = [
+        Case("folder there", .sound.folder("/srv/photos", .folder(isReadable: true)), .folder, .ok),
+        Case(
+            "folder away", .sound.folder("/srv/my photos", .absent), .folder, .fail,
+            "sudo mkdir -p '/srv/my photos'"),
+        Case("no folder", .sound.folder("/srv/file", .noFolder), .folder, .fail, "sudoedit"),
+        Case(
+            "folder closed", .sound.folder("/srv/photos", .folder(isReadable: false)), .folder, .fail,
+            "sudo chgrp -R celestiad /srv/photos"),
+        Case("folder unseen", .sound.folder("/srv/photos", .folder(isReadable: nil)), .folder, .skipped),
+        Case(
+            "hidden home", .sound.folder("/home/ada/photos", .folder(isReadable: true)), .folder, .fail,
+            "sudo mkdir -p /etc/systemd/system/celestiad.service.d"),
+        Case(
+            "shown home",
+            .sound.unit { $0.shown = ["/home/ada"] }.folder("/home/ada/photos", .folder(isReadable: true)),
+            .folder, .ok),
+        Case(
+            "hidden in /tmp", .sound.folder("/tmp/x", .folder(isReadable: true)), .folder, .fail, "sudo mkdir"
+        ),
+        Case("only alike", .sound.folder("/homework", .folder(isReadable: true)), .folder, .ok),
+    ]
+
+    @Test(arguments: radio + bluetoothd + machine + cloud + service + folder)
+    func everyFaultIsNamedWithItsRemedy(_ one: Case) throws {
+        let findings = DoctorRules.findings(one.facts).filter { $0.check == one.check }
+        let finding = try #require(findings.first { $0.state == one.state }, "\(findings)")
+        #expect(one.says.isEmpty || finding.text.contains(one.says), "\(finding)")
+        #expect(
+            one.fix.isEmpty
+                || findings.contains { $0.state == one.state && $0.fix?.first?.contains(one.fix) == true },
+            "\(findings)")
+        if one.state == .fail || one.state == .warn {
+            #expect(
+                finding.fix != nil || finding.advice != nil || one.check == .queue || one.check == .recorders)
+        }
+    }
+
+    /// Whatever is not there, everything that could be looked at is still told.
+    @Test func withoutAnythingEveryCheckSaysSo() {
+        let blind = DoctorFacts(
+            now: Fixtures.now, user: "ada", configuration: .blind("cannot be read"),
+            bus: BusFacts(address: "unix:path=/x", trouble: "no bus"), daemon: .notAsked, radio: .blind("no"),
+            bluez: .blind("no"), clock: .blind("no"), disk: .blind("no"), credentials: .blind("no"),
+            cloud: .blind("no"), folder: .blind("no"))
+        let findings = DoctorRules.findings(blind)
+        #expect(Set(findings.map(\.check)) == Set(Check.allCases).subtracting([.recorders]))
+        #expect(Set(findings.filter { $0.state == .fail }.map(\.check)) == [.configuration, .dbus])
+        #expect(!findings.contains { $0.state == .ok })
+    }
+
+    /// What was typed into a configuration is no command.
+    @Test func pathsAreQuotedForTheShell() {
+        let cases = [
+            ("/srv/a-b_c.d", "/srv/a-b_c.d"), ("/srv/my photos", "'/srv/my photos'"),
+            ("/srv/$(reboot)", "'/srv/$(reboot)'"), ("/srv/it's", #"'/srv/it'\''s'"#), ("/srv/ü", "'/srv/ü'"),
+        ]
+        for (path, quoted) in cases { #expect(DoctorRules.quoted(path) == quoted) }
+    }
+
+    @Test func versionsOfPackagesAreRead() throws {
+        let cases: [(String, String?)] = [
+            ("5.66-1+deb12u2", "5.66"), ("5.82-1.1", "5.82"), ("5.9", "5.9"), ("", nil), ("5", nil),
+            ("x.y", nil),
+            ("99999999999999999999.1", nil),
+        ]
+        for (text, version) in cases { #expect(BluetoothdVersion(text)?.description == version) }
+        #expect(try #require(BluetoothdVersion("5.9")) < BluetoothdVersion(5, 66))
+    }
+}

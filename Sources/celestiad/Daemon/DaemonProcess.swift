@@ -42,6 +42,7 @@ struct DaemonProcess: Sendable {
             }
             group.addTask { await self.stopBySignal(gateway) }
             group.addTask { await self.feedWatchdog(gateway) }
+            group.addTask { await self.measure(gateway) }
             // The gateway's end is the daemon's; the others only help it along.
             var failure: GatewayError?
             if let first = await group.next() { failure = first }
@@ -94,6 +95,13 @@ struct DaemonProcess: Sendable {
             service.stopping()
             gateway.stop()
         }
+        return nil
+    }
+
+    /// Ends with the daemon only.
+    private func measure(_ gateway: Gateway) async -> GatewayError? {
+        await MetricsService(control: DaemonControl(gateway: gateway), loop: loop).run()
+        while !Task.isCancelled { try? await Task.sleep(for: .seconds(1 << 30)) }
         return nil
     }
 

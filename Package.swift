@@ -69,6 +69,8 @@ let package = Package(
             resources: [
                 .embedInCode("Interfaces/life.ccdw.Celestia1.Manager.xml"),
                 .embedInCode("Interfaces/life.ccdw.Celestia1.Cloud.xml"),
+                .embedInCode("Interfaces/life.ccdw.Celestia1.Recorder.xml"),
+                .embedInCode("Interfaces/life.ccdw.Celestia1.Session.xml"),
                 .embedInCode("Interfaces/life.ccdw.Celestia1.Job.xml"),
             ]),
         program(

@@ -19,6 +19,9 @@ package protocol ControlModel: CloudModel {
     /// The sessions that match, newest first, without their assets.
     func sessions(_ query: SessionQuery) async throws(ControlError) -> SessionPage
 
+    /// What is on the bus as objects: every paired recorder and the newest sessions.
+    func objects() async throws(ControlError) -> ControlObjects
+
     /// One session with its assets, by its id or an unambiguous beginning of it. Throws `notFound`.
     func session(_ id: String) async throws(ControlError) -> SessionDocument
 
@@ -64,6 +67,20 @@ package protocol ControlModel: CloudModel {
 
     /// What has changed, as it changes; the server coalesces. One stream per call, ended with the daemon.
     func changes() async -> AsyncStream<ChangeKind>
+}
+
+/// What is on the bus as objects of their own.
+package struct ControlObjects: Sendable {
+    /// So many sessions, the newest: a queue may hold a hundred thousand.
+    package static let maximumSessions = 256
+
+    package let recorders: [RecorderDocument]
+    package let sessions: [SessionDocument]
+
+    package init(recorders: [RecorderDocument], sessions: [SessionDocument]) {
+        self.recorders = recorders
+        self.sessions = sessions
+    }
 }
 
 /// What `Changed` is about. Clients read the document again.

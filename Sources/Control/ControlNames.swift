@@ -8,6 +8,8 @@ package enum ControlNames {
     package static let root = ObjectPath(trusted: "/life/ccdw/Celestia1")
     package static let manager = "life.ccdw.Celestia1.Manager"
     package static let cloud = "life.ccdw.Celestia1.Cloud"
+    package static let recorder = "life.ccdw.Celestia1.Recorder"
+    package static let session = "life.ccdw.Celestia1.Session"
     package static let job = "life.ccdw.Celestia1.Job"
     /// Where org.freedesktop.LogControl1(5) is looked for.
     package static let logControl = ObjectPath(trusted: "/org/freedesktop/LogControl1")
@@ -15,5 +17,5 @@ package enum ControlNames {
     static let jobs = root.appending("jobs")
     static let errorPrefix = "life.ccdw.Celestia1.Error."
     /// Grows with every addition to the API.
-    static let apiVersion: UInt32 = 3
+    static let apiVersion: UInt32 = 4
 }

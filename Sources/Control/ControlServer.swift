@@ -9,6 +9,7 @@ package actor ControlServer {
     private let access: AccessRule
     private let logControl: (any LogControl)?
     let jobs: JobBoard
+    let objects: ObjectBoard
     private let clock: any Clock<Duration>
     /// The imports under way, each ended when its caller leaves the bus.
     private var imports: [Int: (caller: String, task: Task<Result<ImportDocument, ControlError>, Never>)] =
@@ -33,6 +34,9 @@ package actor ControlServer {
         self.logControl = logControl
         self.clock = clock
         jobs = JobBoard(connection: connection, now: now)
+        objects = ObjectBoard(connection: connection) { kind, id, call throws(ControlError) in
+            try await Self.answer(model, kind, id, call)
+        }
     }
 
     /// Takes the bus name. Calls that come from now on wait for `serve()`. Throws `busy` when another daemon has the
@@ -53,6 +57,7 @@ package actor ControlServer {
     package func serve() async {
         let changes = await model.changes()
         let names = try? await connection.events(of: Self.bus)
+        await showObjects()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.announce(changes) }
             if let names { group.addTask { await self.watch(names) } }
@@ -67,6 +72,7 @@ package actor ControlServer {
             group.cancelAll()
         }
         await jobs.cancelAll()
+        await objects.clear()
         // The exported objects refer to us.
         try? await connection.unexport(ControlNames.root)
         try? await connection.unexport(ControlNames.logControl)
@@ -125,6 +131,9 @@ package actor ControlServer {
                     return pending.map(\.rawValue).sorted()
                 }
                 guard !kinds.isEmpty else { continue }
+                if !Self.kindsOfObjects.isDisjoint(with: kinds.compactMap { ChangeKind(rawValue: $0) }) {
+                    await showObjects()
+                }
                 try? await connection.emit(
                     ControlNames.root, ControlNames.manager, "Changed", [.strings(kinds)])
                 try? await clock.sleep(for: Self.announcementInterval, tolerance: nil)

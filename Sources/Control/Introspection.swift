@@ -2,6 +2,8 @@
 enum Introspection {
     static let manager = interface(in: PackageResources.life_ccdw_Celestia1_Manager_xml)
     static let cloud = interface(in: PackageResources.life_ccdw_Celestia1_Cloud_xml)
+    static let recorder = interface(in: PackageResources.life_ccdw_Celestia1_Recorder_xml)
+    static let session = interface(in: PackageResources.life_ccdw_Celestia1_Session_xml)
     static let job = interface(in: PackageResources.life_ccdw_Celestia1_Job_xml)
 
     /// The `<interface>` element of a description file.

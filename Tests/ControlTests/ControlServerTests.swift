@@ -30,7 +30,7 @@ private struct Nobody: UserAccounts {
             try await client.sync(recorder: "CR1-0042")
             try await client.forget("CR1-0042", unbind: true)
             try await client.logout()
-            #expect(try await client.version() == VersionDocument(version: "9.8.7", apiVersion: 3))
+            #expect(try await client.version() == VersionDocument(version: "9.8.7", apiVersion: 4))
             #expect(
                 await harness.model.calls == [
                     "status", "recorders", "recorder CR1-0042", "sessions 2 9 CR1-0042 imported",

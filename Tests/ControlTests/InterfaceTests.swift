@@ -58,7 +58,10 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
         try String(contentsOf: Self.directory.appending(path: "\(interface).xml"), encoding: .utf8)
     }
 
-    @Test(arguments: [ControlNames.manager, ControlNames.cloud, ControlNames.job])
+    @Test(arguments: [
+        ControlNames.manager, ControlNames.cloud, ControlNames.job, ControlNames.recorder,
+        ControlNames.session,
+    ])
     func everyMemberIsDocumented(_ interface: String) throws {
         #expect(InterfaceReader(try file(interface)).undocumented == [])
     }
@@ -71,6 +74,8 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
             let objects = [
                 (ControlNames.root, ControlNames.manager), (ControlNames.root, ControlNames.cloud),
                 (job, ControlNames.job),
+                (ControlObject.recorder.path(of: Fixtures.recorder.id), ControlNames.recorder),
+                (ControlObject.session.path(of: Fixtures.session.id), ControlNames.session),
             ]
             for (path, interface) in objects {
                 let introspectable = "org.freedesktop.DBus.Introspectable"
@@ -111,7 +116,15 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
             methods: CloudMethod.allCases.map {
                 ExportedMethod($0.rawValue, in: $0.inputs, out: $0.outputs, options)
             })
-        for interface in [manager, cloud, job] {
+        let objects = ControlObject.allCases.map { kind in
+            ExportedInterface(
+                kind.interface,
+                methods: kind.methods.map {
+                    ExportedMethod($0.name, in: $0.inputs, out: $0.outputs, options)
+                },
+                properties: kind.properties.map { ExportedProperty($0.name, $0.type) { nil } })
+        }
+        for interface in [manager, cloud, job] + objects {
             let described = InterfaceReader(try file(interface.name)).members
             #expect(InterfaceReader(interface.introspection).members == described)
         }
@@ -121,7 +134,8 @@ private final class InterfaceReader: NSObject, XMLParserDelegate {
         let policy = try String(
             contentsOf: Self.directory.appending(path: "life.ccdw.Celestia1.conf"), encoding: .utf8)
         for interface in [
-            ControlNames.manager, ControlNames.cloud, ControlNames.job, "org.freedesktop.DBus.Properties",
+            ControlNames.manager, ControlNames.cloud, ControlNames.job, ControlNames.recorder,
+            ControlNames.session, "org.freedesktop.DBus.Properties",
         ] {
             #expect(policy.contains("send_interface=\"\(interface)\""))
         }

@@ -58,6 +58,10 @@ actor StubModel: ControlModel {
         return Fixtures.recorder
     }
 
+    func objects() async throws(ControlError) -> ControlObjects {
+        ControlObjects(recorders: statusDocument.recorders, sessions: sessionDocuments ?? [Fixtures.session])
+    }
+
     func sessions(_ query: SessionQuery) async throws(ControlError) -> SessionPage {
         let attention = query.attention ? " attention" : ""
         try record(

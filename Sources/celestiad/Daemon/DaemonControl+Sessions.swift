@@ -63,6 +63,12 @@ extension DaemonControl {
         }
     }
 
+    func objects() async throws(ControlError) -> ControlObjects {
+        var query = SessionQuery()
+        query.limit = ControlObjects.maximumSessions
+        return ControlObjects(recorders: try await recorders(), sessions: try await sessions(query).sessions)
+    }
+
     func migrate(_ id: String) async throws(ControlError) -> SessionDocument {
         do throws(QueueError) {
             let old = try await find(id)

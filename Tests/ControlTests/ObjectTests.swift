@@ -76,6 +76,8 @@ import Testing
 
     @Test func changesAreTold() async throws {
         try await Harness.with { harness in
+            // An answer says that the objects are there.
+            _ = try await all(harness, Self.session, ControlNames.session)
             let events = try await harness.raw.events(of: ControlNames.busName)
             var changed = Fixtures.session
             changed.state = "imported"

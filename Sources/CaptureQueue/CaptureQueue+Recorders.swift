@@ -11,6 +11,8 @@ package struct RecorderUpdate: Sendable, Equatable {
     package var bluetoothIdentity: String?
     package var storageGeneration: UInt32?
     package var pairedAt: Date?
+    /// How; kept with `pairedAt` only.
+    package var security: String?
     package var batteryPercent: Int?
     package var storageTotalBytes: Int64?
     package var storageFreeBytes: Int64?
@@ -120,13 +122,15 @@ extension CaptureQueue {
                 storage_free_bytes = coalesce(?14, storage_free_bytes),
                 is_recording = coalesce(?15, is_recording), is_clock_unset = coalesce(?16, is_clock_unset),
                 sealed_captures = coalesce(?17, sealed_captures),
-                unbound_at = CASE WHEN ?11 IS NULL THEN unbound_at END
+                unbound_at = CASE WHEN ?11 IS NULL THEN unbound_at END,
+                security = CASE WHEN ?11 IS NULL THEN security ELSE ?18 END
             WHERE serial = ?1
             """,
             update.serial, now, hasStatus ? now : nil, update.name, update.manufacturer, update.model,
             update.firmware, update.hardware, update.bluetoothIdentity, update.storageGeneration,
             update.pairedAt, update.batteryPercent.map { min(100, max(0, $0)) }, update.storageTotalBytes,
-            update.storageFreeBytes, update.isRecording, update.isClockUnset, update.sealedCaptures)
+            update.storageFreeBytes, update.isRecording, update.isClockUnset, update.sealedCaptures,
+            update.security)
     }
 
     private func forgetOtherGenerations(_ serial: String, _ generation: UInt32) throws(QueueError) {
@@ -164,7 +168,7 @@ extension CaptureQueue {
             SELECT serial, name, manufacturer, model, firmware, hardware, bluetooth_identity,
                 storage_generation, paired_at, last_seen_at, status_at, battery_percent,
                 storage_total_bytes, storage_free_bytes, is_recording, is_clock_unset, sealed_captures,
-                label, unbound_at
+                label, unbound_at, security
             FROM recorders\u{20}
             """
         return try database.all(sql + condition, value) { row throws(QueueError) in
@@ -198,6 +202,7 @@ extension RecorderRecord {
         sealedCaptures = try row.intOrNil()
         label = try row.textOrNil()
         unboundAt = try row.dateOrNil()
+        security = try row.textOrNil()
         self.deviceIDs = deviceIDs
     }
 }

@@ -282,6 +282,8 @@ package struct RecorderRecord: Sendable, Equatable {
     /// Its Bluetooth identity address; for finding it again, not for telling recorders apart.
     package let bluetoothIdentity: String?
     package let storageGeneration: UInt32?
+    /// How it was paired: `numeric_comparison`, `passkey` or `just_works`; nil: not known.
+    package let security: String?
     /// When the user paired it; nil after it was forgotten.
     package let pairedAt: Date?
     package let lastSeenAt: Date

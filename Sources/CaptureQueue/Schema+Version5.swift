@@ -1,6 +1,6 @@
 extension Schema {
     /// Version 5: whose a session is. What was queued while somebody was logged in goes to no other account, and a
-    /// recorder's device id is that of an account, not of an address.
+    /// recorder's device id is that of an account, not of an address. And how a recorder was paired.
     static let version5 = [accounts, holds5, otherAccounts].joined(separator: "\n")
 
     private static let accounts = """
@@ -26,6 +26,7 @@ extension Schema {
         ) STRICT, WITHOUT ROWID;
         INSERT INTO recorder_accounts SELECT serial, host, '', device_id, bound_at FROM recorder_bindings;
         DROP TABLE recorder_bindings;
+        ALTER TABLE recorders ADD COLUMN security TEXT CHECK (length(security) BETWEEN 1 AND 64);
         """
 
     /// The same table with one reason more: SQLite cannot change a CHECK.

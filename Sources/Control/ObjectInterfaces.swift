@@ -63,6 +63,7 @@ enum ControlObject: CaseIterable {
         ("PendingCaptures", .int64),
         ("Link", .document),
         ("DataPlane", .string),
+        ("DataPlaneReason", .string),
         ("LastSeen", .string),
         ("LastSync", .string),
         ("ClockSet", .string),

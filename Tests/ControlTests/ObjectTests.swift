@@ -48,6 +48,7 @@ import Testing
     @Test func everyFieldIsDescribed() throws {
         var recorder = Fixtures.recorder
         recorder.ownName = "x"
+        recorder.dataPlaneReason = "x"
         recorder.account = "bound"
         recorder.lastError = "x"
         recorder.incompleteSync = Fixtures.now

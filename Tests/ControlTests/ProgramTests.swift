@@ -51,7 +51,7 @@ import Testing
         arguments: [
             (["nonsense"], 2), (["status", "--bus", "unix:path=/nonexistent"], 13),
             (["pair", "--bus", "junk"], 13),
-            (["login", "ada"], 2),
+            (["login", "ada", "--bus", "junk"], 13),
         ] as [([String], Int32)])
     func theProcessExitsWithTheCode(_ words: [String], _ code: Int32) async throws {
         let (process, output, errors) = try start(words)

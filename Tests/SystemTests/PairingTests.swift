@@ -75,6 +75,28 @@ extension SystemTests {
             }
         }
 
+        /// A bond that another program has made may be one that proves nothing.
+        @Test func aBondOfSomebodyElsesMakingIsNotTakenOver() async throws {
+            try await Laboratory.run(try captures()) { lab in
+                try await lab.pair()
+                let known = try await lab.cli("device", Laboratory.serial(), "--json")
+                #expect(known.output.contains(#""security":"numeric_comparison""#), "\(known)")
+                // As after another program's pairing: the machine is bonded, and celestiad knows nothing of it.
+                #expect(await lab.endDaemon(SIGTERM) == 0)
+                try FileManager.default.removeItem(atPath: lab.state)
+                try await lab.startDaemon()
+                #expect(try await lab.bonds() == [Laboratory.address()])
+                let refused = try await pair(lab, "--passkey-file", lab.folder.path + "/passkey")
+                #expect(refused.says(1, ["not by celestiad", "→ Add --repair"]), "\(refused)")
+                #expect(try await lab.client.recorders().isEmpty)
+                #expect(try await lab.bonds() == [Laboratory.address()])
+                let repaired = try await pair(
+                    lab, "--repair", "--passkey-file", lab.folder.path + "/passkey", "--json")
+                #expect(repaired.status == 0, "\(repaired)")
+                #expect(repaired.output.contains(#""security":"numeric_comparison""#), "\(repaired)")
+            }
+        }
+
         /// Whoever offers the same services is shown in a scan, and nothing more.
         @Test func aStrangerIsNeverConnected() async throws {
             let stranger = try Captures("strange", ["strange.wav": 30_001])

@@ -37,6 +37,8 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
     package var link: LinkDocument
     /// What carries file data: `coc`, `notification`; open.
     package var dataPlane: String?
+    /// Why it is not the faster one, `coc`.
+    package var dataPlaneReason: String?
     /// When it was last heard of.
     package var lastSeen: Date?
     /// When everything that it had was last in the queue.
@@ -54,6 +56,7 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
         firmware: String? = nil, hardware: String? = nil, address: String? = nil, adapter: String? = nil,
         security: String? = nil, battery: BatteryDocument? = nil, storage: StorageDocument? = nil,
         recording: Bool? = nil, pendingCaptures: Int? = nil, link: LinkDocument, dataPlane: String? = nil,
+        dataPlaneReason: String? = nil,
         lastSeen: Date? = nil, lastSync: Date? = nil, clockSet: Date? = nil, lastError: String? = nil,
         incompleteSync: Date? = nil
     ) {
@@ -74,6 +77,7 @@ package struct RecorderDocument: Sendable, Hashable, Codable {
         self.pendingCaptures = pendingCaptures
         self.link = link
         self.dataPlane = dataPlane
+        self.dataPlaneReason = dataPlaneReason
         self.lastSeen = lastSeen
         self.lastSync = lastSync
         self.clockSet = clockSet

@@ -12,34 +12,49 @@ struct DataPlanes: Sendable {
     /// SDUs of this size let the recorder fill its packets; the kernel's default is 672.
     private static let receiveMTU: UInt16 = 8192
 
-    let bluez: BlueZ
-    let clock: any Clock<Duration>
-    /// Whether this process can have Bluetooth sockets at all.
-    let hasSockets: Bool
-
-    init(bluez: BlueZ, clock: any Clock<Duration>) {
-        self.bluez = bluez
-        self.clock = clock
-        hasSockets = L2CAPSocket.isSupported
+    /// What was chosen for a link.
+    struct Choice: Sendable {
+        let channel: any DataChannel
+        /// Why it is not the L2CAP channel.
+        let reason: String?
+        /// Whether another try on the same link may end otherwise.
+        let isWorthAnotherTry: Bool
     }
 
+    let bluez: BlueZ
+    let clock: any Clock<Duration>
+
     /// The channel for a link's transfers, tried out when it is the L2CAP one.
-    func channel(for link: BlueZGATTLink) async -> any DataChannel {
-        if hasSockets, let endpoint = await endpoint(of: link.link) {
-            let channel = StreamDataChannel { () async throws(ObjectTransferError) in
-                do throws(BlueZError) {
-                    let socket = try await L2CAPSocket.connect(
-                        to: endpoint, timeout: Self.connectDeadline, on: bluez.connection.loop)
-                    return L2CAPByteStream(socket: socket)
-                } catch {
-                    throw ObjectTransferError(error)
-                }
+    func choose(for link: BlueZGATTLink) async -> Choice {
+        let channel = StreamDataChannel { () async throws(ObjectTransferError) in
+            do throws(BlueZError) {
+                return L2CAPByteStream(socket: try await connect(link.link))
+            } catch {
+                throw ObjectTransferError(error)
             }
-            if (try? await channel.prepare()) != nil { return channel }
         }
-        return NotificationDataChannel(link: link, clock: clock) { () async throws(ObjectTransferError) in
-            try await link.frameSource()
+        do throws(ObjectTransferError) {
+            try await channel.prepare()
+            return Choice(channel: channel, reason: nil, isWorthAnotherTry: false)
+        } catch {
+            let notifications = NotificationDataChannel(link: link, clock: clock) {
+                () async throws(ObjectTransferError) in try await link.frameSource()
+            }
+            let mayPass = error.code == .timedOut || error.code == .stalled
+            return Choice(channel: notifications, reason: error.message, isWorthAnotherTry: mayPass)
         }
+    }
+
+    /// On a link that BlueZ has at this moment only: the kernel would start one of its own.
+    private func connect(_ link: Link) async throws(BlueZError) -> L2CAPSocket {
+        guard await bluez.link(to: link.device) == link else {
+            throw BlueZError(.linkLost, "the link has ended")
+        }
+        guard let endpoint = await endpoint(of: link) else {
+            throw BlueZError(.unsupported, "BlueZ does not tell both addresses of the link")
+        }
+        return try await L2CAPSocket.connect(
+            to: endpoint, timeout: Self.connectDeadline, on: bluez.connection.loop)
     }
 
     /// Both addresses as BlueZ has them at this moment; nil when it does not say.

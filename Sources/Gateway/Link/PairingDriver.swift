@@ -41,7 +41,7 @@ package struct PairingOutcome: Sendable {
     package let serial: String
     /// Nothing was done: it was paired before.
     package let wasPaired: Bool
-    /// `numeric_comparison`, `passkey`, `just_works`; nil where the bond was there before.
+    /// `numeric_comparison`, `passkey`, `just_works`; nil where it is not known of a bond that was there before.
     package let security: String?
 }
 
@@ -64,20 +64,21 @@ struct PairingDriver: Sendable {
             guard !options.isFirstTime else {
                 throw GatewayError(.refused, "\(Self.name(device)) is paired already")
             }
-            if let known, !options.repairs {
-                return PairingOutcome(serial: known.serial, wasPaired: true, security: nil)
+            if !options.repairs {
+                // How a bond of somebody else's making came about, nobody can tell: it may prove nothing.
+                guard let known else { throw Self.foreignBond(device) }
+                return PairingOutcome(serial: known.serial, wasPaired: true, security: known.security)
             }
         }
         if let known { await links.release(known.serial) }
-        let hadBond = device.isPaired == true && !options.repairs
         do throws(GatewayError) {
-            if device.isPaired == true, options.repairs {
+            if device.isPaired == true {
                 device = try await removeBond(of: device, address, options.searchTime, user)
             }
-            if !hadBond { device = try await endLink(to: device, address, options.searchTime, user) }
-            return try await bond(device, hadBond: hadBond, options, user)
+            device = try await endLink(to: device, address, options.searchTime, user)
+            return try await bond(device, options, user)
         } catch {
-            await undo(device, keepsBond: hadBond)
+            await undo(device)
             if let known { await links.supervise(known.serial, address: address) }
             throw error
         }
@@ -188,13 +189,13 @@ struct PairingDriver: Sendable {
     // MARK: Bonding
 
     private func bond(
-        _ device: Device, hadBond: Bool, _ options: PairingOptions, _ user: any PairingUser
+        _ device: Device, _ options: PairingOptions, _ user: any PairingUser
     ) async throws(GatewayError) -> PairingOutcome {
         await user.stage("connecting")
-        let security = hadBond ? nil : try await pair(device, options, user)
+        let security = try await pair(device, options, user)
         let link = try await connect(device)
         await user.stage("reading")
-        let serial = try await introduce(link)
+        let serial = try await introduce(link, security)
         let address = await context.bluez.device(device.path)?.address ?? device.address ?? ""
         context.log.notice("recorder \(serial): paired", .recorderPaired, recorder: serial)
         await links.supervise(serial, address: address)
@@ -251,13 +252,21 @@ struct PairingDriver: Sendable {
         return security
     }
 
+    private static func foreignBond(_ device: Device) -> GatewayError {
+        GatewayError(
+            .refused,
+            "\(name(device)) is bonded with this machine already, but not by celestiad: whether that bond proves who "
+                + "it is, is not known",
+            hint: "Add --repair, which removes that bond and makes a new one.")
+    }
+
     private static let justWorksRefused = GatewayError(
         .refused,
         "this device pairs by Just Works, which does not prove who it is: another device could be between",
         hint: "If you are sure that nobody interferes, add --allow-just-works.")
 
     /// Reads who it is, sets its clock, and stores it as paired.
-    private func introduce(_ link: Link) async throws(GatewayError) -> String {
+    private func introduce(_ link: Link, _ security: String) async throws(GatewayError) -> String {
         do throws(BlueZError) {
             try await context.bluez.waitServicesResolved(on: link, requiring: LinkContext.requiredServices)
         } catch {
@@ -274,7 +283,7 @@ struct PairingDriver: Sendable {
         let store = QueueCaptureStore(
             queue: context.queue, targetHost: context.targetHost, policy: .never, now: context.now)
         let session = context.session(
-            over: gatt, channel: await context.planes.channel(for: gatt), store: store,
+            over: gatt, channel: await context.planes.choose(for: gatt).channel, store: store,
             ledger: FailureLedger(),
             isIntroduction: true
         ) { journal.note($0) }
@@ -288,6 +297,7 @@ struct PairingDriver: Sendable {
             throw GatewayError(.refused, "the device did not say who it is")
         }
         update.pairedAt = context.now()
+        update.security = security
         do throws(QueueError) {
             try await context.queue.record(update)
         } catch {
@@ -297,10 +307,10 @@ struct PairingDriver: Sendable {
     }
 
     /// Leaves no half bond. Not cancelled with the pairing: it is what a cancelled pairing needs most.
-    private func undo(_ device: Device, keepsBond: Bool) async {
+    private func undo(_ device: Device) async {
         let bluez = context.bluez
         let undoing = Task {
-            if !keepsBond, await bluez.device(device.path)?.isPaired == true {
+            if await bluez.device(device.path)?.isPaired == true {
                 try? await bluez.removeDevice(device.path)
             } else {
                 try? await bluez.disconnect(device.path)

@@ -22,7 +22,9 @@ actor RecorderLink {
     private var device: ObjectPath?
     private var link: BlueZGATTLink?
     private var follower: Task<Void, Never>?
-    private var channel: (any DataChannel)?
+    private var plane: DataPlanes.Choice?
+    /// On this link.
+    private var hasSynced = false
 
     /// How long a stop waits for BlueZ to drop the link.
     private static let farewell = Duration.seconds(3)
@@ -133,10 +135,23 @@ actor RecorderLink {
             try await context.bluez.waitServicesResolved(
                 on: link.link, requiring: LinkContext.requiredServices)
             await follow(link)
-            channel = await context.planes.channel(for: link)
+            hasSynced = false
+            await choosePlane(for: link)
             return .resolved
         } catch {
             throw LinkMachine.Failure(error)
+        }
+    }
+
+    /// How its bytes come, and why not by the channel, is part of what is shown of a recorder.
+    private func choosePlane(for link: BlueZGATTLink) async {
+        let choice = await context.planes.choose(for: link)
+        plane = choice
+        context.board.updateLink(serial) { $0.dataPlaneReason = choice.reason }
+        if let reason = choice.reason {
+            context.log.info(
+                "recorder \(serial): its files come by notifications, the slower way: \(Terminal.printable(reason))"
+            )
         }
     }
 
@@ -153,7 +168,13 @@ actor RecorderLink {
     }
 
     private func sync() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {
-        guard let link, let channel else { throw LinkMachine.Failure(.transient, "the link is gone") }
+        guard let link, let plane else { throw LinkMachine.Failure(.transient, "the link is gone") }
+        if hasSynced, plane.isWorthAnotherTry {
+            await plane.channel.close()
+            await choosePlane(for: link)
+        }
+        hasSynced = true
+        let channel = self.plane?.channel ?? plane.channel
         let device = await context.bluez.device(link.link.device)
         let journal = LinkJournal(
             context: context, deviceName: device?.name, address: device?.address, problems: problems)
@@ -239,12 +260,12 @@ actor RecorderLink {
         follower?.cancel()
         follower = nil
         link = nil
-        channel = nil
+        plane = nil
     }
 
     private func dropLink() async {
         guard let link else { return }
-        await channel?.close()
+        await plane?.channel.close()
         forgetLink()
         try? await context.bluez.disconnect(link.link.device)
     }

@@ -35,8 +35,10 @@ package struct LinkStatus: Sendable {
     package var since: Date
     package var nextTry: Date?
     package var rssi: Int?
-    /// `l2cap` or `notifications`, once bytes have come.
+    /// `coc` or `notification`, once bytes have come.
     package var dataPlane: String?
+    /// Why they do not come by the L2CAP channel, on this link.
+    package var dataPlaneReason: String?
     package var clockWrittenAt: Date?
     /// When everything on the recorder was last taken care of.
     package var lastSyncAt: Date?

@@ -90,6 +90,13 @@ struct Invocation: Sendable {
     /// Connects to the bus that the user means.
     let connect: @Sendable () async throws(ControlError) -> ControlClient
 
+    /// Connects where the user will be asked for something: that he may not is to be said before.
+    func connectBeforeAsking() async throws(ControlError) -> ControlClient {
+        let client = try await connect()
+        _ = try await client.version()
+        return client
+    }
+
     var wantsJSON: Bool { arguments.has("json") }
 
     /// The n-th word; the parser has checked that required ones are there.

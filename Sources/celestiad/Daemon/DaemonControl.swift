@@ -107,9 +107,8 @@ struct DaemonControl: ControlModel {
         let outcome = try await asking { () async throws(GatewayError) in
             try await gateway.pair(options, user: DialogueUser(dialogue: dialogue))
         }
-        var recorder = try await recorder(outcome.serial)
-        recorder.security = outcome.security
-        return PairResultDocument(recorder: recorder, alreadyPaired: outcome.wasPaired)
+        return PairResultDocument(
+            recorder: try await recorder(outcome.serial), alreadyPaired: outcome.wasPaired)
     }
 
     func forget(_ id: String, unbind: Bool) async throws(ControlError) {

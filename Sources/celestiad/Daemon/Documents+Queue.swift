@@ -16,10 +16,11 @@ extension RecorderDocument {
             model: record.model, manufacturer: record.manufacturer, firmware: record.firmware,
             hardware: record.hardware,
             address: link?.address ?? record.bluetoothIdentity, adapter: link?.adapter,
+            security: record.security,
             battery: record.batteryPercent.map { BatteryDocument(percent: $0, measuredAt: measuredAt) },
             storage: Self.storage(record, measuredAt), recording: record.isRecording,
             pendingCaptures: Self.pendingCaptures(record, link), link: LinkDocument(link),
-            dataPlane: link?.dataPlane,
+            dataPlane: link?.dataPlane, dataPlaneReason: link?.dataPlaneReason,
             lastSeen: record.lastSeenAt, lastSync: link?.lastSyncAt, clockSet: link?.clockWrittenAt,
             lastError: link?.lastProblem, incompleteSync: link?.lastShortfallAt)
     }

@@ -110,7 +110,10 @@ struct RecorderView {
         ]
         entries.append(("Link", state.compactMap { $0 }.joined(separator: " · ")))
         if let rssi = recorder.link.rssi { entries.append(("Signal", "\(rssi) dBm")) }
-        if let plane = recorder.dataPlane { entries.append(("Data by", Words.dataPlane(plane))) }
+        if let plane = recorder.dataPlane {
+            let reason = recorder.dataPlaneReason.map { " (not by the channel: \(Text.clean($0)))" } ?? ""
+            entries.append(("Data by", Words.dataPlane(plane) + reason))
+        }
         let times = [
             ("Seen", recorder.lastSeen), ("Synced", recorder.lastSync), ("Clock set", recorder.clockSet),
         ]

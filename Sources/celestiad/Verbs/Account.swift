@@ -65,8 +65,9 @@ enum AccountVerb {
         if let problem = DisplayName.problem(with: username) {
             throw ControlError(.invalidArgument, "a user name \(problem)")
         }
+        let client = try await invocation.connectBeforeAsking()
         let password = try await Passwords(invocation).new("password-file")
-        let account = try await invocation.connect().register(
+        let account = try await client.register(
             username: username, identifier: identifier, password: password)
         if invocation.wantsJSON {
             try invocation.console.printJSON(account)
@@ -102,10 +103,11 @@ enum AccountVerb {
         guard files != ["-", "-"] else {
             throw ControlError(.invalidArgument, "only one of the passwords can come by standard input")
         }
+        let client = try await invocation.connectBeforeAsking()
         let passwords = Passwords(invocation)
         let old = try await passwords.current("Old password: ")
         let new = try await passwords.new("new-password-file")
-        try await invocation.connect().changePassword(old: old, new: new)
+        try await client.changePassword(old: old, new: new)
         invocation.console.note("the password is changed")
         return .success
     }

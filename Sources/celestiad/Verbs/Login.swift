@@ -10,9 +10,10 @@ enum LoginVerb {
         ],
         options: [Passwords.option, .json]
     ) { invocation throws(ControlError) in
+        let client = try await invocation.connectBeforeAsking()
         let identifier = try await identifier(invocation)
         let password = try await Passwords(invocation).current()
-        let account = try await invocation.connect().login(identifier: identifier, password: password)
+        let account = try await client.login(identifier: identifier, password: password)
         if invocation.wantsJSON {
             try invocation.console.printJSON(account)
         } else {

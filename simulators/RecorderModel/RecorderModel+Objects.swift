@@ -188,6 +188,7 @@ extension RecorderModel {
     private func checkControlPoint(_ point: GATTCharacteristicID) throws(ATTError) {
         guard isSubscribed(point) else { throw .subscriptionMissing }
         guard checksum == nil else { throw .procedureInProgress }
+        requestCount &+= 1
     }
 
     private func answer(_ point: GATTCharacteristicID, _ response: [UInt8]) -> WriteReply {

@@ -15,6 +15,8 @@ package final class RecorderModel {
     package var transfers: [TransferRecord] = []
     /// Data bytes that went over the air since the start, lost frames included.
     package var sentBytes: Int64 = 0
+    /// How many requests the control points took since the start, answered or not.
+    package internal(set) var requestCount: UInt32 = 0
 
     var store: ObjectStore
     private var folder: CaptureFolder

@@ -60,6 +60,11 @@ extension RecorderHost {
         try model(of: serial).transfers
     }
 
+    /// How many requests the control points took since the start, answered or not.
+    package func requestCount(of serial: String) throws(RecorderModelError) -> UInt32 {
+        try model(of: serial).requestCount
+    }
+
     /// The objects that were deleted, as twelve hexadecimal digits.
     package func deletedObjects(of serial: String) throws(RecorderModelError) -> [String] {
         try model(of: serial).deletedObjects.map(\.description)

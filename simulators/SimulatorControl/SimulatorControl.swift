@@ -172,6 +172,10 @@ package actor SimulatorControl {
                 }
                 return [.dictionary(key: .string, value: .int64, sent.mapValues { .int64($0) })]
             },
+            method("Requests", ["serial": .string], out: ["count": .uint32]) {
+                host, arguments throws(RecorderModelError) in
+                [.uint32(try await host.requestCount(of: text(arguments, 0)))]
+            },
             method("Deleted", ["serial": .string], out: ["objects": .array(.string)]) {
                 host, arguments throws(RecorderModelError) in
                 [.strings(try await host.deletedObjects(of: text(arguments, 0)))]

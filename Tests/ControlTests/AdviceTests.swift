@@ -9,8 +9,8 @@ import Testing
 @Suite struct AdviceTests {
     /// Words that follow the program's name where it is the subject of a sentence.
     private static let prose: Set<String> = [
-        "again", "and", "answered", "did", "does", "ended", "ends", "first", "is", "knows", "left", "may",
-        "must", "names", "never",
+        "again", "and", "answered", "did", "does", "ended", "ends", "first", "from", "have", "in", "is",
+        "keeps", "knows", "left", "may", "must", "names", "never",
         "runs", "serves", "so", "starts", "stopped", "that", "this", "to", "went", "works",
     ]
 
@@ -34,7 +34,7 @@ import Testing
             for (number, line) in lines.enumerated() {
                 let code = line.drop { $0 == " " }
                 guard !code.hasPrefix("//") else { continue }
-                for match in code.matches(of: /\bcelestiad ([^",;:)`?]+)/) {
+                for match in code.matches(of: /\bcelestiad ([^",;:)`?\\]+)/) {
                     let words = match.1.split(separator: " ").map { $0.last == "." ? $0.dropLast() : $0 }.map(
                         String.init)
                     guard !words.isEmpty else { continue }

@@ -28,6 +28,11 @@ package struct StorageReport: Sendable, Equatable {
 
 /// The disk: a part of it is never touched, and when it runs low only taking new files stops.
 extension CaptureQueue {
+    /// Changes what is kept free, and how long.
+    package func reconfigure(_ change: @Sendable (inout QueueConfiguration) -> Void) {
+        change(&configuration)
+    }
+
     /// Free space that no pull and no import touches.
     func reserve(of space: FreeSpace) -> Int64 {
         max(configuration.reservedBytes, space.total / 100 * min(100, configuration.reservedPercent))

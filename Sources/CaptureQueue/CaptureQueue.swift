@@ -10,7 +10,7 @@ package actor CaptureQueue {
     nonisolated private let executor: any SerialExecutor & Sendable
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    let configuration: QueueConfiguration
+    var configuration: QueueConfiguration
     private var storage: Storage?
     /// The failed flush after which nothing is changed any more.
     private var suspicion: QueueError?

@@ -7,11 +7,13 @@ import HTTP
 extension Gateway {
     /// The limit of all uploads together.
     nonisolated func paceUploads() async {
-        let (http, clock) = (http, context.clock)
-        await UploadPacer(
-            timetable: configuration.uploadRates, log: log, now: context.now,
-            sleep: { try await clock.sleep(for: $0) }, apply: { await http.limitSending(to: $0) }
-        ).run()
+        let (http, clock, log, now) = (http, context.clock, log, context.now)
+        await live.following(\.uploadRates) { rates in
+            await UploadPacer(
+                timetable: rates, log: log, now: now, sleep: { try await clock.sleep(for: $0) },
+                apply: { await http.limitSending(to: $0) }
+            ).run()
+        }
     }
 
     /// Tries again at once what failed for want of a network, as soon as there may be one again.
@@ -33,8 +35,15 @@ extension Gateway {
 
     /// Holds uploads while the network is metered, where that is wanted.
     nonisolated func watchMetered() async {
-        guard configuration.holdsWhenMetered else { return await untilCancelled() }
+        await live.following(\.holdsWhenMetered) { holds in await self.watchMetered(holding: holds) }
+    }
+
+    private nonisolated func watchMetered(holding: Bool) async {
         let uploads = uploads
+        guard holding else {
+            await uploads.networkIsMetered(false)
+            return await untilCancelled()
+        }
         do throws(DBusError) {
             try await MeteredWatch(connection: bluez.connection) { price in
                 await uploads.networkIsMetered(price.isMetered)

@@ -10,7 +10,7 @@ import Recorder
 
 /// The daemon: joins the modules below and keeps their supervisors running.
 package actor Gateway {
-    package nonisolated let configuration: Configuration
+    package nonisolated let live: LiveConfiguration
     package nonisolated let log: Log
     /// What goes on now: links and transfers.
     package nonisolated let board: Board
@@ -39,10 +39,11 @@ package actor Gateway {
     private static let grace = Duration.seconds(10)
 
     private init(
-        configuration: Configuration, log: Log, board: Board, context: LinkContext, http: HTTPClient,
+        live: LiveConfiguration, log: Log, board: Board, context: LinkContext, http: HTTPClient,
         api: CelestiaAPI, loops: [EventLoop]
     ) {
-        self.configuration = configuration
+        self.live = live
+        let configuration = live.current
         self.log = log
         self.board = board
         self.context = context
@@ -55,9 +56,7 @@ package actor Gateway {
         links = LinkSupervisor(context: context)
         var settings = UploadConfiguration()
         settings.parallelUploads = configuration.parallelUploads
-        settings.slowestRate = configuration.uploadRates.slowest.map {
-            max(1, $0 / Int64(configuration.parallelUploads))
-        }
+        settings.slowestRate = configuration.slowestUploadRate
         settings.now = context.now
         let clock = context.clock
         settings.sleep = { try await clock.sleep(for: $0) }
@@ -72,8 +71,9 @@ package actor Gateway {
     ///
     /// Throws `configuration` (API address), `storage`, `alreadyRunning`, `noBus`, `system`.
     package static func open(
-        _ configuration: Configuration, log: Log, now: @escaping @Sendable () -> Date = { Date() }
+        _ live: LiveConfiguration, log: Log, now: @escaping @Sendable () -> Date = { Date() }
     ) async throws(GatewayError) -> Gateway {
+        let configuration = live.current
         let base = try apiBase(configuration)
         if try StateDirectory.prepare(configuration.stateDirectory) {
             log.warning("the state directory was open to other users; only celestiad may look into it now")
@@ -92,11 +92,11 @@ package actor Gateway {
                 configuration: BlueZConfiguration(services: LinkContext.requiredServices), clock: clock)
             let board = Board(now: now)
             let context = LinkContext(
-                configuration: configuration, bluez: bluez, planes: DataPlanes(bluez: bluez, clock: clock),
+                live: live, bluez: bluez, planes: DataPlanes(bluez: bluez, clock: clock),
                 queue: queue,
                 board: board, log: log, targetHost: base.description, clock: clock, now: now)
             return Gateway(
-                configuration: configuration, log: log, board: board, context: context, http: http, api: api,
+                live: live, log: log, board: board, context: context, http: http, api: api,
                 loops: [loop, disk])
         } catch {
             try? await queue.close()
@@ -117,6 +117,7 @@ package actor Gateway {
             group.addTask { await self.endless { await self.devices.run() } }
             if let standingLogin { group.addTask { await self.endless { await standingLogin.run() } } }
             group.addTask { await self.runUploads() }
+            group.addTask { await self.endless { await self.applyChanges() } }
             group.addTask { await self.endless { await self.paceUploads() } }
             group.addTask { await self.endless { await self.watchNetwork() } }
             group.addTask { await self.endless { await self.watchMetered() } }
@@ -225,14 +226,39 @@ package actor Gateway {
     }
 
     private nonisolated func watchFolder() async -> GatewayError? {
-        guard let folder = configuration.watchedFolder else {
+        let (ends, end) = AsyncStream.makeStream(of: GatewayError.self)
+        return await firstOf(
+            {
+                for await error in ends { return error }
+                return nil
+            },
+            {
+                await self.live.following({ FolderSettings($0) }) { settings in
+                    if let error = await self.watch(settings) { end.yield(error) }
+                }
+                return nil
+            })
+    }
+
+    private struct FolderSettings: Sendable, Equatable {
+        let folder: String?
+        let settling: Duration
+
+        init(_ configuration: Configuration) {
+            folder = configuration.watchedFolder
+            settling = configuration.folderSettling
+        }
+    }
+
+    /// Returns why it ended, unless it was cancelled.
+    private nonisolated func watch(_ settings: FolderSettings) async -> GatewayError? {
+        guard let folder = settings.folder else {
             return await endless { try? await self.context.clock.sleep(for: .seconds(1 << 30)) }
         }
         do throws(QueueError) {
             let importer = try openImporter()
             let watch = FolderWatch(
-                folder: folder, settling: configuration.folderSettling, importer: importer.files,
-                queue: queue,
+                folder: folder, settling: settings.settling, importer: importer.files, queue: queue,
                 log: log, clock: context.clock, executor: importer.loop)
             return await endless { await watch.run() }
         } catch {

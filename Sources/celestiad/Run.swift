@@ -25,14 +25,16 @@ enum RunVerb {
         do throws(GatewayError) {
             var environment = invocation.environment
             if let bus = invocation.arguments.value("bus") { environment["CELESTIAD_BUS"] = bus }
-            let configuration = try Configuration.load(
-                path: invocation.arguments.value("config"), environment: environment,
-                files: LocalConfigurationFiles()
-            ).configuration
+            let (path, variables) = (invocation.arguments.value("config"), environment)
+            let reload = { @Sendable () throws(GatewayError) in
+                try Configuration.load(path: path, environment: variables, files: LocalConfigurationFiles())
+            }
+            let loaded = try reload()
             let log = Log.ofProcess(
-                level: configuration.logLevel, journalStream: environment["JOURNAL_STREAM"])
+                level: loaded.configuration.logLevel, journalStream: environment["JOURNAL_STREAM"])
             let process = DaemonProcess(
-                configuration: configuration, log: log, service: ServiceManager(), loop: try loop())
+                live: LiveConfiguration(loaded.configuration, loaded.settings), reload: reload, log: log,
+                service: ServiceManager(), loop: try loop())
             try await process.run()
             return .success
         } catch {

@@ -7,7 +7,7 @@ import Recorder
 
 /// What every link needs.
 struct LinkContext: Sendable {
-    let configuration: Configuration
+    let live: LiveConfiguration
     let bluez: BlueZ
     let planes: DataPlanes
     let queue: CaptureQueue
@@ -17,6 +17,8 @@ struct LinkContext: Sendable {
     let targetHost: String
     let clock: any Clock<Duration>
     let now: @Sendable () -> Date
+
+    var configuration: Configuration { live.current }
 
     /// The hub's time, for the recorder's clock.
     var clockValue: @Sendable () -> ClockValue {

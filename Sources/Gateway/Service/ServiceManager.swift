@@ -1,4 +1,5 @@
 internal import CSystemd
+import Glibc
 
 /// What the service manager is told (sd_notify(3)); nothing happens outside systemd.
 package struct ServiceManager: Sendable {
@@ -6,6 +7,14 @@ package struct ServiceManager: Sendable {
 
     /// The service is up: the queue is open, the bus name ours, BlueZ was looked for once.
     package func ready() { notify("READY=1") }
+    /// The configuration is being read anew; `ready()` ends it.
+    package func reloading() {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        let microseconds = Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+        notify("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
+    }
+
     /// The service is on its way down.
     package func stopping() { notify("STOPPING=1") }
     /// One line for `systemctl status`.

@@ -8,7 +8,8 @@ final class UploadContext: Sendable {
     let queue: CaptureQueue
     let api: CelestiaAPI
     let board: Board
-    let configuration: UploadConfiguration
+    private let settings: Locked<UploadConfiguration>
+    var configuration: UploadConfiguration { settings.withLock { $0 } }
     let slots: UploadSlots
     private let stopping = Atomic(false)
     private let metered = Atomic(false)
@@ -20,7 +21,7 @@ final class UploadContext: Sendable {
         self.queue = queue
         self.api = api
         self.board = board
-        self.configuration = configuration
+        settings = Locked(configuration)
         slots = UploadSlots(configuration.parallelUploads)
         learnedChunkSize = Locked(configuration.chunkSize)
     }
@@ -36,6 +37,15 @@ final class UploadContext: Sendable {
     /// Returns whether that is new.
     func setMetered(_ isMetered: Bool) -> Bool {
         metered.exchange(isMetered, ordering: .relaxed) != isMetered
+    }
+
+    /// What is under way goes on as it was begun.
+    func reconfigure(_ change: (inout UploadConfiguration) -> Void) {
+        let count = settings.withLock { settings in
+            change(&settings)
+            return settings.parallelUploads
+        }
+        slots.resize(to: count)
     }
 
     /// Successful calls so far.

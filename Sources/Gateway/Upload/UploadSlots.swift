@@ -9,6 +9,8 @@ final class UploadSlots: Sendable {
     }
 
     private struct State {
+        var count: Int
+        /// Fewer than none while more are taken than there are places now.
         var free: Int
         var lastID = 0
         var waiters: [Waiter] = []
@@ -18,7 +20,7 @@ final class UploadSlots: Sendable {
     private let state: Locked<State>
 
     init(_ count: Int) {
-        state = Locked(State(free: max(1, count)))
+        state = Locked(State(count: max(1, count), free: max(1, count)))
     }
 
     /// Waits for a place and runs `body` in it; nil when the task is cancelled before there is one. Lower `order` is
@@ -61,8 +63,24 @@ final class UploadSlots: Sendable {
         return isOurs
     }
 
+    /// From now on there are so many places; who is in one stays in it.
+    func resize(to count: Int) {
+        let count = max(1, count)
+        let added = state.withLock { state in
+            defer { state.count = count }
+            let added = count - state.count
+            if added < 0 { state.free += added }
+            return added
+        }
+        for _ in 0..<max(0, added) { release() }
+    }
+
     private func release() {
         let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard state.free >= 0 else {
+                state.free += 1
+                return nil
+            }
             let first = state.waiters.indices.min {
                 (state.waiters[$0].order, state.waiters[$0].id)
                     < (state.waiters[$1].order, state.waiters[$1].id)

@@ -209,6 +209,12 @@ package actor UploadSupervisor {
         wake.raise()
     }
 
+    /// Changes how uploads are done; what is under way goes on as it was begun.
+    package func reconfigure(_ change: @Sendable (inout UploadConfiguration) -> Void) {
+        context.reconfigure(change)
+        wake.raise()
+    }
+
     package func status() -> UploadStatus {
         var status = UploadStatus(active: running.sorted { $0.value < $1.value }.map(\.key), quota: quota)
         status.quotaAskedAt = quotaAskedAt

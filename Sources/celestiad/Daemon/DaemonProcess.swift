@@ -3,6 +3,7 @@ import CaptureQueue
 import Cloud
 import Control
 import DBus
+import Dispatch
 import EventLoop
 import Gateway
 import Glibc
@@ -10,7 +11,10 @@ import HTTP
 
 /// The daemon as a process: from the configuration to the end by a signal.
 struct DaemonProcess: Sendable {
-    let configuration: Configuration
+    let live: LiveConfiguration
+    /// Reads the configuration anew.
+    let reload:
+        @Sendable () throws(GatewayError) -> (configuration: Configuration, settings: [ConfigurationSetting])
     let log: Log
     let service: ServiceManager
     let loop: EventLoop
@@ -23,8 +27,8 @@ struct DaemonProcess: Sendable {
             throw GatewayError(.system, error.message)
         }
         log.notice(
-            "celestiad \(Version.number) starts; state in \(configuration.stateDirectory)", .daemonStarts)
-        let gateway = try await Gateway.open(configuration, log: log)
+            "celestiad \(Version.number) starts; state in \(live.current.stateDirectory)", .daemonStarts)
+        let gateway = try await Gateway.open(live, log: log)
         // At the very end: calls of users that are under way need the loops to be answered.
         defer { gateway.stopLoops() }
         let server: ControlServer
@@ -57,7 +61,7 @@ struct DaemonProcess: Sendable {
     private func serve(_ gateway: Gateway) async throws(GatewayError) -> ControlServer {
         let connection: Connection
         do throws(DBusError) {
-            connection = try await Connection.open(configuration.busAddress, on: loop)
+            connection = try await Connection.open(live.current.busAddress, on: loop)
         } catch {
             throw GatewayError(.noBus, error.message)
         }
@@ -87,15 +91,49 @@ struct DaemonProcess: Sendable {
     }
 
     private func stopBySignal(_ gateway: Gateway) async -> GatewayError? {
-        guard let signals = try? SignalSource.stream([SIGTERM, SIGINT], on: loop) else {
+        guard let signals = try? SignalSource.stream([SIGTERM, SIGINT, SIGHUP], on: loop) else {
             return GatewayError(.system, "signals cannot be received")
         }
-        for await _ in signals {
+        for await signal in signals {
+            guard signal != SIGHUP else {
+                await takeConfiguration()
+                continue
+            }
             log.notice("stopping: what is under way is put down", .daemonStops)
             service.stopping()
             gateway.stop()
         }
         return nil
+    }
+
+    /// What is wrong with the new one, is said, and the one of before stays.
+    private func takeConfiguration() async {
+        service.reloading()
+        defer { service.ready() }
+        let reload = reload
+        let result = await withCheckedContinuation { continuation in
+            // Files are not read on the cooperative pool.
+            DispatchQueue.global().async {
+                continuation.resume(returning: Result { () throws(GatewayError) in try reload() })
+            }
+        }
+        switch result {
+        case .success(let loaded):
+            let level = live.current.logLevel
+            let change = live.take(loaded.configuration, loaded.settings)
+            if live.current.logLevel != level { log.level = live.current.logLevel }
+            let taken =
+                change.taken.isEmpty
+                ? "nothing is different" : "taken: \(change.taken.joined(separator: ", "))"
+            log.notice("the configuration was read again; \(taken)")
+            if !change.waiting.isEmpty {
+                log.warning(
+                    "\(change.waiting.joined(separator: ", ")) will count from the next start on: systemctl restart celestiad"
+                )
+            }
+        case .failure(let error):
+            log.error("the configuration was not taken, and what was stays: \(error)")
+        }
     }
 
     /// Ends with the daemon only.

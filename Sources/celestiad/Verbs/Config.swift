@@ -16,7 +16,8 @@ enum ConfigVerb {
         name: "config", summary: "Check the configuration, show it, or print a file to begin with.",
         discussion: [
             "\(Configuration.defaultPath) is read, then the *.conf in \(Configuration.defaultPath).d in the order of their "
-                + "names, then the environment; the later goes before the earlier. The daemon reads them when it starts."
+                + "names, then the environment; the later goes before the earlier. The daemon reads them "
+                + "when it starts, and again with SIGHUP (systemctl reload celestiad), which says what has to wait for a restart."
         ],
         actions: actions,
         positionals: [Positional(name: "ACTION", help: "One of those above.")],
@@ -110,7 +111,7 @@ enum ConfigurationText {
     static var sample: [String] {
         [
             "# See celestiad.conf(5). What is commented out has its default.",
-            "# Read again when the service starts; celestiad config check says what is wrong before that.",
+            "# Read again by systemctl reload celestiad; celestiad config check says what is wrong before that.",
         ]
             + sections(ConfigurationKey.all, \.section) { key in
                 Text.wrap(key.documentation, width: 96).map { "# \($0)" }

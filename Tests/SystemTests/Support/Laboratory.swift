@@ -124,6 +124,10 @@ extension Laboratory {
         try await waitUntil("the daemon is ready") { self.log().contains("notice: ready\n") }
     }
 
+    func signalDaemon(_ signal: Int32) {
+        parts.withLock { $0.daemon }?.signal(signal)
+    }
+
     /// Sends the signal and returns how the daemon ended.
     func endDaemon(_ signal: Int32) async -> Int32 {
         guard let daemon = parts.withLock({ $0.daemon }) else { return -1 }

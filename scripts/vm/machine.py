@@ -8,6 +8,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 WORK = PROJECT / ".build/vm"
+PROGRAMS = PROJECT / ".build/release"
 PR_SET_PDEATHSIG = 1
 
 KERNEL_ARGUMENTS = (

@@ -2,6 +2,7 @@
 
 A line `# vm: KEY=VALUE ...` within the first ten may set
     timeout   seconds the scenario may take in one boot (120)
+    takes     seconds that it took on an idle machine with its boots and its reset, by which the work is shared out (20)
     boot      fresh: a machine of its own; shared: one after another with others (shared)
     disk      size of an empty disk, /dev/vda in the guest, that outlives a power cut (none); implies boot=fresh
     needs     products of the package to build before, with commas between
@@ -29,6 +30,7 @@ class Scenario:
     name: str
     summary: str
     timeout: int = 120
+    takes: int = 20
     fresh: bool = False
     disk: int = 0
     needs: tuple = ()
@@ -45,12 +47,13 @@ def read(path: Path) -> Scenario:
             fields.update(word.partition("=")[::2] for word in line[5:].split())
         elif line.startswith("# ") and not summary:
             summary = line[2:]
-    unknown = set(fields) - {"timeout", "boot", "disk", "needs", "bench"}
+    unknown = set(fields) - {"timeout", "takes", "boot", "disk", "needs", "bench"}
     if unknown:
         raise ScenarioError(f"{path}: unknown in '# vm:': {', '.join(sorted(unknown))}")
     disk = fields.get("disk", "")
     return Scenario(
         name=path.name, summary=summary, timeout=int(fields.get("timeout", 120)),
+        takes=int(fields.get("takes", 20)),
         fresh=fields.get("boot") == "fresh" or bool(disk),
         disk=int(disk[:-1]) * UNITS[disk[-1]] if disk else 0,
         needs=tuple(filter(None, fields.get("needs", "").split(","))), bench=fields.get("bench") == "yes")

@@ -15,11 +15,13 @@ import dbus
 
 import bluez
 import pulse
+import scenario
 from scenario import expect, expect_equal, fail, note, wait_until
 
 PROJECT = "/vm/project"
 PASSWORD = "countess-of-lovelace"
 OPERATOR = "ada"
+INSTALLED = Path("/run/celestiad-installed")
 # The guest has little memory, and its disk is memory.
 SETTINGS = {"General": {"LogLevel": "debug"}, "Queue": {"ReservedMiB": 16, "ReservedPercent": 0}}
 
@@ -55,7 +57,7 @@ class Hub:
         process.wait()
 
     def start_cloud(self, folder):
-        keep = ["--data", folder, "--keep", "--port", "7443"] if folder else []
+        keep = ["--data", folder, "--keep", "--port", "7443", "--chunk-size", f"{4 << 20}"] if folder else []
         self.start("cloud", f"{PROJECT}/simulators/cloud/celestia-cloud", "--user", f"ada:{PASSWORD}", *keep)
         api = wait_until("the cloud is there", lambda: self.output("cloud").partition("ready ")[2].strip())
         self.simulator = api.removesuffix("/celestia-trace/v1") + "/_sim"
@@ -80,6 +82,9 @@ class Hub:
         return subprocess.Popen(command, stdout=(self.directory / name).open("w"), stderr=subprocess.STDOUT)
 
     def show_logs(self):
+        """For whoever reads why it failed."""
+        if not scenario.failed and not Path("/vm/share/keep_logs").exists():
+            return
         for path in self.directory.glob("[pr]*"):
             if path.is_file():
                 print(f"--- {path.name}", path.read_text(), sep="\n")
@@ -97,10 +102,6 @@ class Hub:
             print(done.stdout)
             fail(f"exit status {status}")
         return done.stdout
-
-    def sync(self):
-        """Asks for a sync until everything is in the cloud: one that meets a fault ends before the next try."""
-        wait_until("everything is in the cloud", lambda: self.status("sync", "--wait", "60") == 0, 200)
 
     def status(self, *arguments):
         """The exit status of a command line."""
@@ -155,6 +156,16 @@ class Hub:
         sessions = json.loads(self.cloud("state"))["sessions"]
         return [asset for session in sessions for asset in session["assets"]]
 
+    def pending_assets(self):
+        """How many files the cloud does not have yet, as celestiad says; None while it is away."""
+        return self.json("status", status=None).get("queue", {}).get("pending_assets")
+
+    def wait_in_cloud(self, files, seconds=200):
+        """Until the cloud has as many files as these and celestiad knows it. Nothing is asked of celestiad but how it
+        stands: what stopped has to go on by itself."""
+        wait_until("the cloud has every file", lambda: len(self.cloud_assets()) >= len(files), seconds, every=0.5)
+        wait_until("and celestiad knows it", lambda: self.pending_assets() == 0, every=0.5)
+
     def fault(self, **fault):
         """Installs a fault in the cloud; simulators/README.md lists them."""
         self.control("POST", "faults", [fault])
@@ -166,8 +177,9 @@ class Hub:
         data = None if body is None else json.dumps(body).encode()
         urllib.request.urlopen(urllib.request.Request(f"{self.simulator}/{what}", data, method=method)).close()
 
-    def expect_in_cloud(self, files):
-        """Every file is in the cloud, byte for byte, and once."""
+    def expect_in_cloud(self, files, seconds=200):
+        """Every file comes to the cloud without a nudge, byte for byte, and once, by requests that keep the contract."""
+        self.wait_in_cloud(files, seconds)
         assets = self.cloud_assets()
         found = {asset["fileName"]: asset["sha256"].lower() for asset in assets}
         expect_equal("the cloud's files", sorted(files), sorted(found))
@@ -175,11 +187,21 @@ class Hub:
         for name, data in files.items():
             expect_equal(f"{name}: the digest", hashlib.sha256(data).hexdigest(), found[name])
             expect(f"{name}: the bytes", self.cloud(f"assets/{found[name]}") == data)
+        expect_equal("requests that break the contract", [], json.loads(self.cloud("violations"))["violations"])
+
+    def recorder(self, serial="CEL-0001"):
+        return self.json("device", serial)
+
+    def expect_plane(self, plane, serial="CEL-0001"):
+        """`coc` or `notification` is what carried the bytes of this link."""
+        expect_equal("the data plane", plane, self.recorder(serial).get("data_plane"))
 
 
-def install():
-    """Puts in place what the package does."""
-    subprocess.run(["bash", "-c", f". {PROJECT}/scripts/vm/guest/install-celestiad && install_celestiad"], check=True)
+def install(anew=False):
+    """Puts in place what the package does, once in a boot."""
+    if anew or not INSTALLED.exists():
+        subprocess.run(["bash", "-c", f". {PROJECT}/scripts/vm/guest/install-celestiad && install_celestiad"], check=True)
+        INSTALLED.touch()
 
 
 def command_line(user, *arguments):

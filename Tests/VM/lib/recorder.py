@@ -8,34 +8,41 @@ import re
 import shutil
 import struct
 import subprocess
+from pathlib import Path
 
 import dbus
 
 import bluez
 import coc
 from central import Central
-from scenario import Call, expect_equal, wait_until
+from scenario import Call, expect, expect_equal, wait_until
 
 PROGRAM = "/vm/project/.build/release/celestia-recorder"
-POLICY = "/vm/project/simulators/BlueZPeripheral/life.ccdw.CelestiaSim1.conf"
+POLICY = Path("/vm/project/simulators/BlueZPeripheral/life.ccdw.CelestiaSim1.conf")
+POLICIES = Path("/usr/share/dbus-1/system.d")
 OTS = "00001825-0000-1000-8000-00805f9b34fb"
 CAPTURE = "ce1e57a0-{}-4c41-8b1d-5e0f6d2a9b37"
 OBJECT_DATA, OBJECT_DATA_CONTROL = CAPTURE.format("0004"), CAPTURE.format("0005")
 FEATURE, SIZE, ACTION, LIST = (f"0000{short}-0000-1000-8000-00805f9b34fb" for short in ("2abd", "2ac0", "2ac5", "2ac6"))
 NO_OPTIONS = dbus.Dictionary(signature="sv")
 CREDITS = 32
+FIRST_OBJECT = 0x100
+# What is not written to the disk yet when a link ends, or celestiad, is asked for again: at most so much.
+WINDOW = 256 * 1024
 
 
 class Recorder:
     """`celestia-recorder` on an adapter, with one capture: files of these sizes. The first one that runs can be called."""
 
     def __init__(self, directory, *arguments, adapter="hci1", files={"walk.wav": 150_000, "tree.jpg": 40_001}):
-        shutil.copy(POLICY, "/usr/share/dbus-1/system.d/")
-        subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
+        if not (POLICIES / POLICY.name).exists():
+            shutil.copy(POLICY, POLICIES)
+            subprocess.run(["systemctl", "reload", "dbus.service"], check=True)
         self.bus = dbus.SystemBus()
-        self.captures, self.files = directory / "captures", {}
+        self.captures, self.files, self.objects = directory / "captures", {}, {}
         for name, size in files.items():
             self.write("walk", name, size)
+        self.number(sorted(files))
         self.output = directory / "recorder"
         self.start(adapter, *arguments)
 
@@ -49,9 +56,15 @@ class Recorder:
         self.files[name] = random.Random(name).randbytes(size)
         (self.captures / capture / name).write_bytes(self.files[name])
 
+    def number(self, names):
+        """Notes the objects of a capture: its files have the next numbers, in order, and then its manifest."""
+        first = max(self.objects.values(), default=FIRST_OBJECT - 2) + 2
+        self.objects |= {name: first + position for position, name in enumerate(names)}
+
     def add(self, name, size):
         """Records one more capture of one file."""
         self.write(name.partition(".")[0], name, size)
+        self.number([name])
         self.call("Rescan")
 
     def stop(self):
@@ -79,9 +92,30 @@ class Recorder:
         """The numbers that the recorder's display showed."""
         return self.said(r"shows (\d{6})")
 
-    def sent(self):
-        """How many bytes of files it sent since it was started, lost ones included."""
-        return sum(self.call("Sent").values())
+    def sent(self, *names):
+        """How many bytes of its files, or of these, it sent since it was started, lost ones included."""
+        objects = {self.objects[name] for name in names or self.objects}
+        return sum(count for number, count in self.call("Sent").items() if int(number, 16) in objects)
+
+    def last_offset(self, name):
+        """Where the last read of a file began that it was asked for."""
+        return max(int(one[1]) for one in self.call("Transfers") if int(one[0], 16) == self.objects[name])
+
+    def expect_resumed(self, name, cuts):
+        """Not more than one window of the file was sent again for each cut in the middle of it."""
+        sent, size = self.sent(name), len(self.files[name])
+        expect(f"{sent} bytes of {name} sent for {size}, {cuts} cuts", size <= sent <= size + cuts * WINDOW)
+
+    def requests(self):
+        """How many requests its control points took since it was started."""
+        return int(self.call("Requests"))
+
+    def links(self):
+        """How many links were made."""
+        return len(self.said("is connected"))
+
+    def is_linked(self):
+        return self.links() > len(self.said("is disconnected"))
 
     def call(self, method, *arguments):
         """Calls the control interface of the simulator."""

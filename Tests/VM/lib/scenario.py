@@ -11,6 +11,17 @@ from gi.repository import GLib
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 DEADLINE = 60
+# Whether it ends badly: set by whatever ends it, for those who tell more then.
+failed = False
+
+
+def note_crash(*error):
+    global failed
+    failed = True
+    sys.__excepthook__(*error)
+
+
+sys.excepthook = note_crash
 
 
 def note(text):
@@ -18,6 +29,8 @@ def note(text):
 
 
 def fail(text):
+    global failed
+    failed = True
     note(f"not so: {text}")
     sys.exit(1)
 
@@ -35,13 +48,13 @@ def expect_equal(what, expected, actual):
     note(what)
 
 
-def wait_until(what, condition, seconds=DEADLINE, required=True):
+def wait_until(what, condition, seconds=DEADLINE, required=True, every=0.1):
     """Serves the main loop until the condition is true, and returns its value; past the deadline the scenario fails, or
-    gets None when it is not required."""
+    gets None when it is not required. `every`: how often at least it is looked at, for one that costs much."""
     end = time.monotonic() + seconds
     context = GLib.MainContext.default()
-    # A condition may change without an event of this loop (a file, a process): look again ten times a second.
-    tick = GLib.timeout_add(100, lambda: True)
+    # A condition may change without an event of this loop (a file, a process).
+    tick = GLib.timeout_add(int(every * 1000), lambda: True)
     try:
         while True:
             value = condition()

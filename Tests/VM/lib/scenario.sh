@@ -22,12 +22,12 @@ fail() {
 expect() {
     local what=$1
     shift
-    "$@" || fail "$what ($*)"
+    "$@" || fail "$what ($*)" || return
     note "$what"
 }
 
 expect_equal() {
-    [ "$2" = "$3" ] || fail "$1: expected '$2', found '$3'"
+    [ "$2" = "$3" ] || fail "$1: expected '$2', found '$3'" || return
     note "$1"
 }
 
@@ -35,7 +35,7 @@ wait_until() {
     local end=$((SECONDS + $1)) what=$2
     shift 2
     until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $end ] || fail "$what ($*)"
+        [ $SECONDS -lt $end ] || fail "$what ($*)" || return
         sleep 0.2
     done
     note "$what"

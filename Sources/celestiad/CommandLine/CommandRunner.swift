@@ -85,14 +85,15 @@ struct CommandRunner {
 }
 
 /// The last line of JSON of a verb that failed.
-struct ExitErrorDocument: Encodable {
-    let type = "exit_error"
+struct ExitErrorDocument: Codable {
+    let type: String
     let code: Int32
     let reason: String
     let message: String
     let hint: String?
 
     init(_ error: ControlError) {
+        type = "exit_error"
         code = error.code.exitCode.rawValue
         reason = error.code.rawValue
         message = error.message

@@ -15,22 +15,6 @@ struct CloudDownload {
 
     private static let elsewhere = "--to DIR"
 
-    /// What became of one file.
-    private struct Entry: Encodable {
-        let asset: String
-        let path: String
-        let bytes: Int64
-        let sha256: String
-        /// `downloaded`, `present` when it was there already, or `failed`.
-        let outcome: String
-        var error: String?
-    }
-
-    private struct Report: Encodable {
-        let session: String
-        let files: [Entry]
-    }
-
     func run() async throws(ControlError) -> ExitCode {
         guard let id = invocation.positional(1) else {
             throw ControlError(
@@ -42,7 +26,7 @@ struct CloudDownload {
         let directory =
             invocation.arguments.value("to") ?? "celestia-\(Self.safe(String(session.id.prefix(8))))"
         try make(directory)
-        var files: [Entry] = []
+        var files: [CloudDownloadReport.Entry] = []
         var failures: [ControlError] = []
         for (index, asset) in wanted {
             let path = "\(directory)/\(LocalFile.name(asset.name, index))"
@@ -68,11 +52,11 @@ struct CloudDownload {
     }
 
     private func tell(
-        _ files: [Entry], of session: CloudSessionDocument, in directory: String
+        _ files: [CloudDownloadReport.Entry], of session: CloudSessionDocument, in directory: String
     ) throws(ControlError) {
         let failed = files.count { $0.outcome == "failed" }
         if invocation.wantsJSON {
-            try console.printJSON(Report(session: session.id, files: files))
+            try console.printJSON(CloudDownloadReport(session: session.id, files: files))
         } else if failed < files.count {
             let new = files.count { $0.outcome == "downloaded" }
             console.note(
@@ -102,8 +86,8 @@ struct CloudDownload {
 
     private func entry(
         _ asset: CloudAssetDocument, _ path: String, _ outcome: String, error: String? = nil
-    ) -> Entry {
-        Entry(
+    ) -> CloudDownloadReport.Entry {
+        CloudDownloadReport.Entry(
             asset: asset.id, path: path, bytes: asset.bytes, sha256: asset.sha256, outcome: outcome,
             error: error)
     }
@@ -133,7 +117,7 @@ struct CloudDownload {
 
     private func fetch(
         _ asset: CloudAssetDocument, of session: String, _ path: String, _ client: ControlClient
-    ) async throws(ControlError) -> Entry {
+    ) async throws(ControlError) -> CloudDownloadReport.Entry {
         if try isPresent(asset, path) { return entry(asset, path, "present") }
         let part = Self.part(of: path, asset)
         let file = try open(part, O_RDWR | O_CREAT)
@@ -305,6 +289,23 @@ struct CloudDownload {
     private static func safe(_ id: String) -> String {
         String(id.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") ? $0 : "_" })
     }
+}
+
+/// What `cloud download --json` prints.
+struct CloudDownloadReport: Codable {
+    /// What became of one file.
+    struct Entry: Codable {
+        let asset: String
+        let path: String
+        let bytes: Int64
+        let sha256: String
+        /// `downloaded`, `present` when it was there already, or `failed`.
+        let outcome: String
+        var error: String?
+    }
+
+    let session: String
+    let files: [Entry]
 }
 
 extension ControlError {

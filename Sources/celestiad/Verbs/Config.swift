@@ -81,8 +81,8 @@ enum ConfigVerb {
 }
 
 /// What `config --json` prints.
-private struct SettingsDocument: Encodable {
-    struct Entry: Encodable {
+struct SettingsDocument: Codable {
+    struct Entry: Codable {
         let section: String
         let key: String
         let value: String

@@ -19,6 +19,6 @@ enum DevicesVerb {
 }
 
 /// What `devices --json` prints.
-struct RecorderListDocument: Encodable {
+struct RecorderListDocument: Codable {
     let recorders: [RecorderDocument]
 }

@@ -76,8 +76,8 @@ enum ImportVerb {
 }
 
 /// What became of each file.
-struct ImportReport: Encodable {
-    struct Entry: Encodable {
+struct ImportReport: Codable {
+    struct Entry: Codable {
         let path: String
         var session: String?
         var outcome: String?

@@ -25,7 +25,7 @@ enum ScanVerb {
 }
 
 /// What `scan --json` prints.
-struct ScanDocument: Encodable {
+struct ScanDocument: Codable {
     let found: [ScanResultDocument]
 }
 

@@ -114,13 +114,6 @@ extension StatusWatch {
         case gone(String)
     }
 
-    /// One line of `status --watch --json`.
-    private struct Line: Encodable {
-        let type: String
-        var status: StatusDocument?
-        var message: String?
-    }
-
     private struct Screen {
         private let console: Console
         private let isJSON: Bool
@@ -137,8 +130,10 @@ extension StatusWatch {
             self.content = content
             if isJSON {
                 switch content {
-                case .status(let status): try console.printJSON(Line(type: "status", status: status))
-                case .gone(let message): try console.printJSON(Line(type: "gone", message: message))
+                case .status(let status):
+                    try console.printJSON(StatusLineDocument(type: "status", status: status))
+                case .gone(let message):
+                    try console.printJSON(StatusLineDocument(type: "gone", message: message))
                 }
             } else if console.outputIsTerminal {
                 try redraw()
@@ -158,4 +153,12 @@ extension StatusWatch {
             }
         }
     }
+}
+
+/// One line of `status --watch --json`.
+struct StatusLineDocument: Codable {
+    /// `status` or `gone`.
+    let type: String
+    var status: StatusDocument?
+    var message: String?
 }

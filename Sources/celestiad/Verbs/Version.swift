@@ -29,7 +29,7 @@ enum VersionVerb {
 }
 
 /// What `version --json` prints.
-struct VersionsDocument: Encodable {
+struct VersionsDocument: Codable {
     let program: String
     let daemon: String?
 }

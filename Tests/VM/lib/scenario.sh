@@ -66,10 +66,3 @@ mount_disk() {
     mkdir -p "$directory"
     mount "$@" /dev/vda "$directory"
 }
-
-# adapter_powered hciN: bluetoothd has it, and it is on.
-adapter_powered() {
-    busctl get-property org.bluez "/org/bluez/$1" org.bluez.Adapter1 Powered | grep -q true
-}
-
-both_adapters_powered() { adapter_powered hci0 && adapter_powered hci1; }

@@ -250,7 +250,7 @@ struct MadeUpTree {
             let well = await harness.run(
                 ["doctor"], environment: ["CELESTIAD_CLOUD_URL": "http://127.0.0.1:9/v1"])
             #expect(well.output.contains("OK       credentials    logged in"), "\(well)")
-            #expect(well.output.contains("celestiad runs"), "\(well)")
+            #expect(well.output.contains("the daemon runs"), "\(well)")
             let json = await harness.run(["doctor", "--json"])
             let document = try #require(
                 try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])

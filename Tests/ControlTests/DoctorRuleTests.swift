@@ -350,7 +350,7 @@ extension DoctorFacts {
             "outside systemd", .sound.unit { $0.load = "not-found" }, .service, .ok, says: "outside systemd"),
         Case(
             "no systemd", .sound.with { $0.service = .blind("not on this bus") }, .service, .ok,
-            says: "celestiad runs"),
+            says: "the daemon runs"),
         Case(
             "no systemd, no daemon", .sound.daemon(silent).with { $0.service = .blind("x") }, .service, .fail,
             "sudo systemctl start celestiad"),

@@ -256,7 +256,7 @@ extension DoctorRules {
                 "bluetoothd has \(known), but Bluetooth sockets cannot be had here\(container): the network is not the "
                     + "host's, and files come over the slow way",
                 advice: radio.container == nil
-                    ? "run celestiad in the host's network: PrivateNetwork=no in its unit"
+                    ? "run the daemon in the host's network: PrivateNetwork=no in its unit"
                     : "run the container in the host's network: docker run --network host")
         ]
     }

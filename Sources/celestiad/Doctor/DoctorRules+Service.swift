@@ -39,7 +39,7 @@ extension DoctorRules {
             return Finding(
                 .service, .fail, "celestiad is not running\(detail)", fix: ["sudo systemctl start celestiad"])
         }
-        return Finding(.service, .ok, "celestiad runs\(detail)")
+        return Finding(.service, .ok, "the daemon runs\(detail)")
     }
 
     private static func state(_ unit: UnitFacts, _ facts: DoctorFacts) -> Finding {
@@ -134,7 +134,7 @@ extension DoctorRules {
             findings.append(
                 Finding(
                     .dbus, .fail,
-                    "the bus does not let celestiad have its name: life.ccdw.Celestia1.conf is not in "
+                    "the bus does not let the daemon have its name: life.ccdw.Celestia1.conf is not in "
                         + "/usr/share/dbus-1/system.d",
                     fix: ["sudo apt-get install --reinstall celestiad", "sudo systemctl reload dbus"]))
         }

@@ -6,7 +6,7 @@ import Gateway
 enum DoctorVerb {
     static let verb = Verb(
         name: "doctor",
-        summary: "Look for what keeps celestiad from working, and say the command that mends it.",
+        summary: "Look for what keeps the hub from working, and say the command that mends it.",
         discussion: [
             "It looks at the configuration, the service, the message bus, bluetoothd, the adapter, the clock, the disk, the "
                 + "cloud and the queue, also while the daemon is not running. Run as root it sees more: what it could not look "

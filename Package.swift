@@ -45,12 +45,15 @@ let package = Package(
         cLibrary("CSystemd", pkgConfig: "libsystemd", apt: "libsystemd-dev"),
         cLibrary("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
         cLibrary("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+        // Its headers only: the library is loaded where a broker is configured.
+        cLibrary("CMosquitto", apt: "libmosquitto-dev"),
 
         module("EventLoop", ["CLinux"]),
         module("DBus", ["EventLoop", "CDBus"]),
         module("BlueZ", ["DBus", "EventLoop", "CBluetooth"]),
         module("Dates"),
         module("Archive", ["CZlib"]),
+        module("MQTT", ["EventLoop", "CMosquitto"]),
         module("ObjectTransfer", ["CZlib"]),
         module("Recorder", ["Dates", "ObjectTransfer"]),
         module("CaptureQueue", ["CSQLite", "CCrypto"]),
@@ -76,7 +79,7 @@ let package = Package(
         program(
             "celestiad",
             [
-                "Gateway", "Control", "Archive", "Dates", "DBus", "EventLoop", "BlueZ", "Recorder",
+                "Gateway", "Control", "Archive", "MQTT", "Dates", "DBus", "EventLoop", "BlueZ", "Recorder",
                 "CaptureQueue", "HTTP", "Cloud",
             ]),
 
@@ -117,6 +120,7 @@ let package = Package(
         tests("ObjectTransferTests", ["ObjectTransfer", "EventLoop"]),
         tests("DatesTests", ["Dates"]),
         tests("ArchiveTests", ["Archive"]),
+        tests("MQTTTests", ["MQTT", "EventLoop"]),
         tests("RecorderTests", ["Dates", "Recorder", "ObjectTransfer", "EventLoop"]),
         tests("CaptureQueueTests", ["CaptureQueue", "EventLoop"]),
         tests("HTTPTests", ["HTTP", "EventLoop", "CCurl"], exclude: ["Support/misbehaving-server.py"]),
@@ -125,7 +129,8 @@ let package = Package(
             "GatewayTests",
             ["Gateway", "Dates", "EventLoop", "ObjectTransfer", "Recorder", "CaptureQueue", "Cloud", "HTTP"]),
         tests(
-            "ControlTests", ["celestiad", "Control", "DBus", "EventLoop", "CaptureQueue", "Cloud", "Gateway"]),
+            "ControlTests",
+            ["celestiad", "Control", "DBus", "EventLoop", "CaptureQueue", "Cloud", "Gateway", "MQTT"]),
         tests("RecorderModelTests", ["RecorderModel", "ObjectTransfer", "Recorder"]),
         tests(
             "FakeBlueZTests",

@@ -31,12 +31,13 @@ import Testing
         #expect(loaded.configuration.reservedPercent == 1)
         #expect(loaded.configuration.deletePolicy == .never)
         #expect(loaded.configuration.syncInterval == .seconds(180))
-        let origins = Dictionary(uniqueKeysWithValues: loaded.settings.map { ($0.name, $0.origin) })
-        #expect(origins["ReservedMiB"] == "/c.d/20-b.conf:2")
-        #expect(origins["ReservedPercent"] == "/c.d/10-a.conf:3")
-        #expect(origins["Delete"] == "/c:2")
-        #expect(origins["SyncInterval"] == "CELESTIAD_RECORDER_SYNC_INTERVAL")
-        #expect(origins["Parallel"] == .some(nil))
+        let origins = Dictionary(
+            uniqueKeysWithValues: loaded.settings.map { ("\($0.section) \($0.name)", $0.origin) })
+        #expect(origins["Queue ReservedMiB"] == "/c.d/20-b.conf:2")
+        #expect(origins["Queue ReservedPercent"] == "/c.d/10-a.conf:3")
+        #expect(origins["Recorder Delete"] == "/c:2")
+        #expect(origins["Recorder SyncInterval"] == "CELESTIAD_RECORDER_SYNC_INTERVAL")
+        #expect(origins["Upload Parallel"] == .some(nil))
         #expect(loaded.settings.count == ConfigurationKey.all.count)
     }
 

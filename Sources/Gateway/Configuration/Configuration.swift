@@ -38,12 +38,10 @@ package struct Configuration: Sendable, Equatable {
     package var watchedFolder: String?
     /// How long a file there must not have changed before it is taken.
     package var folderSettling = Duration.seconds(10)
-    /// The file for node_exporter's textfile collector; nil for none.
-    package var metricsFile: String?
-    /// How often it is written.
-    package var metricsInterval = Duration.seconds(60)
-    /// Where metrics are served; nil: nowhere.
-    package var metricsAddress: MetricsAddress?
+    /// Where metrics go.
+    package var metrics = MetricsConfiguration()
+    /// The broker that Home Assistant is told by; none without a host.
+    package var mqtt = MQTTConfiguration()
 
     package init() {}
 }

@@ -29,8 +29,13 @@ package struct ConfigurationSetting: Sendable, Equatable {
 extension Configuration {
     /// The systemd credential with the password to log in with (systemd.exec(5), LoadCredential=); nil: none was passed.
     package static func passwordCredential(in environment: [String: String]) -> String? {
+        credential("celestiad.password", in: environment)
+    }
+
+    /// Where a systemd credential would be; nil: none were passed.
+    static func credential(_ name: String, in environment: [String: String]) -> String? {
         guard let directory = environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }
-        return "\(directory)/celestiad.password"
+        return "\(directory)/\(name)"
     }
 
     /// The file that is read when no other is named.
@@ -121,6 +126,8 @@ private struct ConfigurationReading {
             note("[General] StateDirectory", directory, "STATE_DIRECTORY")
         }
         configuration.passwordFile = Configuration.passwordCredential(in: environment)
+        configuration.mqtt.credentialFile = Configuration.credential(
+            "celestiad.mqtt-password", in: environment)
     }
 
     mutating func take(file: String, text: String) {

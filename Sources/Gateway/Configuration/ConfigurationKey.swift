@@ -250,7 +250,7 @@ package struct ConfigurationKey: Sendable {
                 "A file for node_exporter's textfile collector, replaced at intervals. Empty: none.",
             standard: "",
             assign: {
-                $0.metricsFile = $1.isEmpty ? nil : $1
+                $0.metrics.file = $1.isEmpty ? nil : $1
                 return $1.isEmpty || $1.hasPrefix("/") && $1.hasSuffix(".prom")
             }),
         ConfigurationKey(
@@ -261,7 +261,7 @@ package struct ConfigurationKey: Sendable {
                 guard let span = TimeSpan.parse(value),
                     (Duration.seconds(1)...Duration.seconds(86_400)).contains(span)
                 else { return false }
-                configuration.metricsInterval = span
+                configuration.metrics.interval = span
                 return true
             }),
         ConfigurationKey(
@@ -271,8 +271,79 @@ package struct ConfigurationKey: Sendable {
                 "Where GET /metrics is answered, to this machine only; every local user can read a port. Empty: nowhere.",
             standard: "",
             assign: {
-                $0.metricsAddress = MetricsAddress($1)
-                return $1.isEmpty || $0.metricsAddress != nil
+                $0.metrics.address = MetricsAddress($1)
+                return $1.isEmpty || $0.metrics.address != nil
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "Host", variable: "CELESTIAD_MQTT_HOST",
+            allowed: "a host name or an address",
+            documentation:
+                "The MQTT broker by which Home Assistant finds the recorders; it needs libmosquitto1. Empty: none.",
+            standard: "",
+            assign: {
+                $0.mqtt.host = $1
+                return $1.utf8.count <= 255 && $1.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2F }
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "Port", variable: "CELESTIAD_MQTT_PORT",
+            allowed: "a whole number from 1 to 65535, or 0 for the usual one",
+            documentation: "The broker's port; usual are 1883, and 8883 with TLS.", standard: "0",
+            assign: { configuration, value in
+                guard let port = UInt16(value) else { return false }
+                configuration.mqtt.givenPort = port
+                return true
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "TLS", variable: "CELESTIAD_MQTT_TLS", allowed: "yes or no",
+            documentation: "Whether the connection is encrypted and the broker's certificate is checked.",
+            standard: "no",
+            assign: {
+                $0.mqtt.usesTLS = $1 == "yes"
+                return $1 == "yes" || $1 == "no"
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "CAFile", variable: "CELESTIAD_MQTT_CA_FILE",
+            allowed: "the absolute path of a file with certificates in PEM form",
+            documentation: "Certificates to trust for the broker instead of the system's.", standard: "",
+            check: ValueCheck.certificates,
+            assign: {
+                $0.mqtt.caFile = $1.isEmpty ? nil : $1
+                return $1.isEmpty || $1.hasPrefix("/")
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "Username", variable: "CELESTIAD_MQTT_USERNAME",
+            allowed: "a user name of at most 256 bytes",
+            documentation: "Whom to be at the broker. Empty: nobody.", standard: "", isPrivate: true,
+            assign: {
+                $0.mqtt.username = $1.isEmpty ? nil : $1
+                return $1.utf8.count <= 256
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "PasswordFile", variable: "CELESTIAD_MQTT_PASSWORD_FILE",
+            allowed: "an absolute path",
+            documentation:
+                "A file whose first line is the password for that. Empty: the systemd credential "
+                + "celestiad.mqtt-password, if there is one.",
+            standard: "",
+            assign: {
+                $0.mqtt.passwordFile = $1.isEmpty ? nil : $1
+                return $1.isEmpty || $1.hasPrefix("/")
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "DiscoveryPrefix", variable: "CELESTIAD_MQTT_DISCOVERY_PREFIX",
+            allowed: "letters, digits, - _ and / between them",
+            documentation: "Where Home Assistant looks for announcements.", standard: "homeassistant",
+            assign: {
+                $0.mqtt.discoveryPrefix = $1
+                return MQTTConfiguration.isTopic($1)
+            }),
+        ConfigurationKey(
+            section: "MQTT", name: "TopicPrefix", variable: "CELESTIAD_MQTT_TOPIC_PREFIX",
+            allowed: "letters, digits, - _ and / between them",
+            documentation: "Where the states are published.", standard: "celestiad",
+            assign: {
+                $0.mqtt.topicPrefix = $1
+                return MQTTConfiguration.isTopic($1)
             }),
     ]
 }

@@ -16,6 +16,17 @@ package final class LiveConfiguration: Sendable {
         "[Upload] Metered": { $0.holdsWhenMetered = $1.holdsWhenMetered },
         "[Import] WatchedFolder": { $0.watchedFolder = $1.watchedFolder },
         "[Import] Settling": { $0.folderSettling = $1.folderSettling },
+        "[Metrics] TextfilePath": { $0.metrics.file = $1.metrics.file },
+        "[Metrics] Interval": { $0.metrics.interval = $1.metrics.interval },
+        "[Metrics] Listen": { $0.metrics.address = $1.metrics.address },
+        "[MQTT] Host": { $0.mqtt.host = $1.mqtt.host },
+        "[MQTT] Port": { $0.mqtt.givenPort = $1.mqtt.givenPort },
+        "[MQTT] TLS": { $0.mqtt.usesTLS = $1.mqtt.usesTLS },
+        "[MQTT] CAFile": { $0.mqtt.caFile = $1.mqtt.caFile },
+        "[MQTT] Username": { $0.mqtt.username = $1.mqtt.username },
+        "[MQTT] PasswordFile": { $0.mqtt.passwordFile = $1.mqtt.passwordFile },
+        "[MQTT] DiscoveryPrefix": { $0.mqtt.discoveryPrefix = $1.mqtt.discoveryPrefix },
+        "[MQTT] TopicPrefix": { $0.mqtt.topicPrefix = $1.mqtt.topicPrefix },
     ]
 
     /// What reading anew has changed, by the titles of the keys.

@@ -47,6 +47,7 @@ struct DaemonProcess: Sendable {
             group.addTask { await self.stopBySignal(gateway) }
             group.addTask { await self.feedWatchdog(gateway) }
             group.addTask { await self.measure(gateway) }
+            group.addTask { await self.tellHomeAssistant(gateway) }
             // The gateway's end is the daemon's; the others only help it along.
             var failure: GatewayError?
             if let first = await group.next() { failure = first }
@@ -136,10 +137,19 @@ struct DaemonProcess: Sendable {
         }
     }
 
-    /// Ends with the daemon only.
+    private func tellHomeAssistant(_ gateway: Gateway) async -> GatewayError? {
+        let control = DaemonControl(gateway: gateway)
+        await live.following({ $0.mqtt }) { settings in
+            await MQTTService(control: control, settings: settings).run()
+        }
+        return nil
+    }
+
     private func measure(_ gateway: Gateway) async -> GatewayError? {
-        await MetricsService(control: DaemonControl(gateway: gateway), loop: loop).run()
-        while !Task.isCancelled { try? await Task.sleep(for: .seconds(1 << 30)) }
+        let (control, loop) = (DaemonControl(gateway: gateway), loop)
+        await live.following({ $0.metrics }) { settings in
+            await MetricsService(control: control, loop: loop, settings: settings).run()
+        }
         return nil
     }
 

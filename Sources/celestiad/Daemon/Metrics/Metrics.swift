@@ -100,7 +100,7 @@ enum Metrics {
     private static func storage(_ facts: MetricsFacts) -> [MetricFamily] {
         var size = MetricFamily("disk_size_bytes", "The size of the queue's file system.")
         var free = MetricFamily("disk_free_bytes", "What is free of it for celestiad.")
-        var reserve = MetricFamily("disk_reserve_bytes", "What celestiad keeps free of it.")
+        var reserve = MetricFamily("disk_reserve_bytes", "What is kept free of it.")
         if let disk = facts.status.disk {
             size.add(disk.totalBytes)
             free.add(disk.freeBytes)

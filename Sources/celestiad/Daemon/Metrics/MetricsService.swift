@@ -7,16 +7,17 @@ import Gateway
 struct MetricsService: Sendable {
     let control: DaemonControl
     let loop: EventLoop
+    let settings: MetricsConfiguration
 
-    private var configuration: Configuration { control.gateway.configuration }
     private var log: Log { control.gateway.log }
     private static let patience = Duration.seconds(5)
 
-    /// Runs until the task is cancelled; returns at once where nothing is wanted.
+    /// Runs until the task is cancelled, also where nothing is wanted.
     func run() async {
         await withDiscardingTaskGroup { group in
-            if let path = configuration.metricsFile { group.addTask { await write(MetricsFile(path: path)) } }
-            if let address = configuration.metricsAddress { group.addTask { await serve(address) } }
+            if let path = settings.file { group.addTask { await write(MetricsFile(path: path)) } }
+            if let address = settings.address { group.addTask { await serve(address) } }
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(1 << 30)) }
         }
     }
 
@@ -38,7 +39,7 @@ struct MetricsService: Sendable {
                 log.warning("the metrics cannot be written to \(file.path): \(error)", .metricsFailed)
             case .blind(let reason): log.warning("the metrics cannot be written: \(reason)", .metricsFailed)
             }
-            try? await Task.sleep(for: configuration.metricsInterval)
+            try? await Task.sleep(for: settings.interval)
         }
         file.remove()
     }

@@ -139,17 +139,16 @@ struct DaemonProcess: Sendable {
 
     private func tellHomeAssistant(_ gateway: Gateway) async -> GatewayError? {
         let control = DaemonControl(gateway: gateway)
-        await live.following({ $0.mqtt }) { settings in
-            await MQTTService(control: control, settings: settings).run()
-        }
+        await live.following(
+            { $0.mqtt }, { settings in await MQTTService(control: control, settings: settings).run() })
         return nil
     }
 
     private func measure(_ gateway: Gateway) async -> GatewayError? {
         let (control, loop) = (DaemonControl(gateway: gateway), loop)
-        await live.following({ $0.metrics }) { settings in
-            await MetricsService(control: control, loop: loop, settings: settings).run()
-        }
+        await live.following(
+            { $0.metrics },
+            { settings in await MetricsService(control: control, loop: loop, settings: settings).run() })
         return nil
     }
 

@@ -21,7 +21,6 @@ from scenario import expect, expect_equal, fail, note, wait_until
 PROJECT = "/vm/project"
 PASSWORD = "countess-of-lovelace"
 OPERATOR = "ada"
-INSTALLED = Path("/run/celestiad-installed")
 # The guest has little memory, and its disk is memory.
 SETTINGS = {"General": {"LogLevel": "debug"}, "Queue": {"ReservedMiB": 16, "ReservedPercent": 0}}
 
@@ -31,18 +30,19 @@ class Hub:
     line is run by a user of the machine who is a member of its group. hci1 is heard as on the air.
     """
 
-    def __init__(self, directory, settings={}, cloud=None, start=True):
-        """`settings` are sections of the configuration; `cloud` a folder in which the cloud outlives a power cut."""
+    def __init__(self, directory, settings={}, cloud=None, start=True, prepare=None):
+        """`settings` are sections of the configuration; `cloud` a folder in which the cloud outlives a power cut;
+        `prepare` makes the operator, where the package is another one's business."""
         self.directory, self.bus = directory, dbus.SystemBus()
         path = wait_until("hci0 is on", lambda: bluez.adapter(self.bus, "hci0"))
         self.address = str(bluez.properties(self.bus, path, "org.bluez.Adapter1")["Address"])
         self.pulses = {}
         self.hear("hci1")
         atexit.register(self.show_logs)
-        install()
-        add_user(OPERATOR, "celestiad")
+        (prepare or install_for_operator)()
         api = self.start_cloud(cloud)
-        self.configure(SETTINGS | {"Cloud": {"URL": api}, "Bluetooth": {"Adapter": self.address}} | settings)
+        self.settings = SETTINGS | {"Cloud": {"URL": api}, "Bluetooth": {"Adapter": self.address}} | settings
+        self.configure(self.settings)
         if start:
             self.serve()
             self.log_in()
@@ -197,11 +197,31 @@ class Hub:
         expect_equal("the data plane", plane, self.recorder(serial).get("data_plane"))
 
 
-def install(anew=False):
+def install():
     """Puts in place what the package does, once in a boot."""
-    if anew or not INSTALLED.exists():
-        subprocess.run(["bash", "-c", f". {PROJECT}/scripts/vm/guest/install-celestiad && install_celestiad"], check=True)
-        INSTALLED.touch()
+    call_shell("install_celestiad")
+
+
+def install_for_operator():
+    install()
+    add_user(OPERATOR, "celestiad")
+
+
+def uninstall():
+    """Makes this a machine on which celestiad never was."""
+    call_shell("uninstall_celestiad")
+
+
+def call_shell(function):
+    """Calls a function of scripts/vm/guest/install-celestiad."""
+    subprocess.run(["bash", "-c", f". {PROJECT}/scripts/vm/guest/install-celestiad && {function}"], check=True)
+
+
+def packages():
+    """The Debian package that was built, and the same as a newer version."""
+    folder = Path(PROJECT, ".build/package")
+    (built,), (newer,) = folder.glob("celestiad_*_amd64.deb"), folder.glob("newer_*_amd64.deb")
+    return built, newer
 
 
 def command_line(user, *arguments):

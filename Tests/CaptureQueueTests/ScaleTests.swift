@@ -29,6 +29,7 @@ import Testing
         #expect(report.wasClean)
         try await look(queue)
         try await work(queue)
+        try await changeAccounts(queue)
         if Self.isBench { print("memory: \(Self.residentKiB - before) KiB more than before the start") }
         try await queue.close()
         loop.stop()
@@ -71,6 +72,22 @@ import Testing
                 ftruncate(file, off_t(length))
                 close(file)
             }
+        }
+    }
+
+    private func changeAccounts(_ queue: CaptureQueue) async throws {
+        let open = try await queue.counts().sessions.filter { $0.key != .imported && $0.key != .cancelled }
+            .values.reduce(0, +)
+        for (what, name) in [
+            ("the first login", "ada"), ("another account", "bob"), ("back again", "ada"),
+            ("the same once more", "ada"),
+        ] {
+            try await measure(what) { () async throws in
+                try await queue.use(account: name, name: name, host: QueueFixture.host)
+            }
+            let waits = try await queue.waits(host: QueueFixture.host).tallies
+            let held = waits.first { $0.cause == .hold(.otherAccount) }?.sessions ?? 0
+            #expect(held == (name == "bob" ? open : 0))
         }
     }
 

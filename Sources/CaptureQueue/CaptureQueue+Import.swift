@@ -181,6 +181,7 @@ extension CaptureQueue {
                 isKnown: true)
         }
         if let lost, pulls[lost.asset] == nil { return lost }
+        let account = try currentAccount(host: host)
         var attempt = 0
         while true {
             let name = Identity.importedSession(sha256: digest, attempt: attempt)
@@ -189,6 +190,7 @@ extension CaptureQueue {
             let isOver: Bool =
                 if let row {
                     row.state == .cancelled || row.state == .imported || row.targetHost != host
+                        || row.account != nil && account != nil && row.account != account
                 } else {
                     try spool.isCancelled(id)
                 }
@@ -241,7 +243,7 @@ extension CaptureQueue {
     private func registration(
         of file: ImportedFile, _ digest: SHA256Digest, _ size: Int64, _ place: ImportPlace
     ) throws(QueueError) -> CaptureRegistration {
-        CaptureRegistration(
+        var registration = CaptureRegistration(
             captureID: place.session.text, sourceKind: file.sourceKind, origin: nil,
             originDeviceID: try hubID(),
             targetHost: file.targetHost,
@@ -256,21 +258,29 @@ extension CaptureQueue {
             provenance: ProvenanceSeed(
                 deviceName: nil, deviceModel: nil, appSurface: file.surface, sourcePathHint: file.pathHint,
                 image: file.kind == .photo ? ["capture_date": file.modifiedText] : [:], chain: [file.step]))
+        registration.account = try currentAccount(host: file.targetHost)
+        return registration
     }
 }
 
 enum ImportQueries {
+    /// Not another account's: what somebody else has is not what this user offers.
+    private static let isOurs = """
+        (s.account IS NULL OR NOT EXISTS (SELECT 1 FROM accounts AS o WHERE o.host = s.target_host AND o.is_current = 1
+            AND o.account <> s.account))
+        """
     static let content = """
         SELECT s.id FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
         WHERE a.sha256 = ?1 AND a.byte_size = ?2 AND s.state <> 'cancelled'
             AND (a.pull_state IN ('stored', 'released') OR a.upload_state = 'uploaded')
-            AND (?3 IS NULL OR s.target_host = ?3) ORDER BY s.seq LIMIT 1
+            AND (?3 IS NULL OR s.target_host = ?3 AND \(isOurs)) ORDER BY s.seq LIMIT 1
         """
     /// What was stored and is not here any more, nor in the cloud.
     static let lost = """
         SELECT s.id, a.id, a.crc32 FROM assets AS a JOIN sessions AS s ON s.seq = a.session_seq
         WHERE a.sha256 = ?1 AND a.byte_size = ?2 AND s.target_host = ?3 AND s.state NOT IN ('cancelled', 'imported')
-            AND a.pull_state IN ('damaged', 'wanted') AND a.upload_state <> 'uploaded' ORDER BY s.seq LIMIT 1
+            AND a.pull_state IN ('damaged', 'wanted') AND a.upload_state <> 'uploaded' AND \(isOurs)
+        ORDER BY s.seq LIMIT 1
         """
 }
 

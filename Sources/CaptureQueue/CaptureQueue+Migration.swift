@@ -14,6 +14,10 @@ extension CaptureQueue {
         let new = Identity.migratedSession(id, to: isSameHost ? "\(host) \(account ?? "")" : host)
         if let newID = SessionID(new), try sessionRow(newID) != nil { return newID }
         let session = try require(id, notIn: [.draft, .imported, .cancelled], to: "be moved")
+        if isSameHost, account == nil, session.account != nil {
+            throw QueueError(
+                .illegalTransition, "nobody is logged in to give session \(id) to", hint: "celestiad login")
+        }
         guard !isSameHost || (account != nil && session.account != nil && account != session.account) else {
             throw QueueError(.invalidInput, "session \(id) is for \(host) already")
         }

@@ -133,6 +133,7 @@ extension CaptureQueue {
         _ = try require(id, notIn: [.cancelled], to: "be tried again")
         try await takeBack(id)
         let session = try require(id, notIn: [.cancelled], to: "be tried again")
+        try requireOwnAccount(session)
         guard try !hasNothing(session.sequence) else {
             throw QueueError(
                 .illegalTransition, "session \(id) has none of its files",
@@ -195,7 +196,11 @@ extension CaptureQueue {
 
 /// Of a host's sessions, by looking at the holds: there are fewer of them.
 enum HoldQueries {
-    private static let isOfHost = "(SELECT target_host FROM sessions WHERE seq = session_seq) = ?2"
+    /// Another account's holds are not this one's to lift, nor to wait for.
+    private static let isOfHost = """
+        (SELECT target_host FROM sessions WHERE seq = session_seq AND (account IS NULL OR account IN
+            (SELECT account FROM accounts WHERE host = ?2 AND is_current = 1))) = ?2
+        """
     static let isHeld = "SELECT 1 FROM holds WHERE reason = ?1 AND \(isOfHost) LIMIT 1"
     static let release = "DELETE FROM holds WHERE reason = ?1 AND \(isOfHost)"
     static let releaseQuota = """

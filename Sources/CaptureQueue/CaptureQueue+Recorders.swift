@@ -94,6 +94,10 @@ extension CaptureQueue {
     /// Keeps whether the user wants a recorder in the account; pairing it again says so too. Throws `notFound`.
     package func setUnbound(recorder serial: String, _ isUnbound: Bool) throws(QueueError) {
         try setOfPaired(serial, "unbound_at", isUnbound ? now : nil)
+        // The wish is about the account that is logged in; another one may have the recorder all the same.
+        try change { database throws(QueueError) in
+            try database.run(AccountQueries.noteUnbound, serial)
+        }
     }
 
     private func setOfPaired(
@@ -168,7 +172,7 @@ extension CaptureQueue {
             SELECT serial, name, manufacturer, model, firmware, hardware, bluetooth_identity,
                 storage_generation, paired_at, last_seen_at, status_at, battery_percent,
                 storage_total_bytes, storage_free_bytes, is_recording, is_clock_unset, sealed_captures,
-                label, unbound_at, security
+                label, \(AccountQueries.unbound), security
             FROM recorders\u{20}
             """
         return try database.all(sql + condition, value) { row throws(QueueError) in

@@ -33,10 +33,9 @@ extension CaptureQueue {
         _ = try writable
         let known = try sessionRow(id)
         var registration = registration
-        registration.account = known?.account ?? registration.account
-        if registration.account == nil {
-            registration.account = try currentAccount(host: registration.targetHost)
-        }
+        let host = registration.targetHost
+        let presumed = isRebuilding ? try accountOfRebuilt(host: host) : try currentAccount(host: host)
+        registration.account = known?.account ?? registration.account ?? presumed
         if let known { try checkOrigin(of: known, registration) }
         guard known == nil || known?.state == .draft else {
             return try unchanged(known, registration)

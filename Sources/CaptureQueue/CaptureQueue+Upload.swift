@@ -44,7 +44,11 @@ extension CaptureQueue {
         guard held == 0 else {
             throw QueueError(.illegalTransition, "session \(id) is held", hint: "release its holds first")
         }
-        try change { _ throws(QueueError) in try transition(session.sequence, .attemptStarted) }
+        try change { database throws(QueueError) in
+            // What came while nobody was logged in goes to who is now; from here on to nobody else.
+            try database.run(AccountQueries.claimOne, session.sequence)
+            try transition(session.sequence, .attemptStarted)
+        }
         active.insert(id)
         return try uploadJob(id)
     }

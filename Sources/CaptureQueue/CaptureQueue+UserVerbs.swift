@@ -23,6 +23,7 @@ extension CaptureQueue {
                 .illegalTransition, "session \(id) is being sent at the moment",
                 hint: "try again when it waits")
         }
+        try requireOwnAccount(session)
         return try change { database throws(QueueError) in
             let actions = try transition(session.sequence, .retryRequested)
             guard !actions.contains(.suppress) else { return false }
@@ -66,6 +67,18 @@ extension CaptureQueue {
                 hint: "celestiad session cancel \(id)")
         }
         try release(session.sequence, id, isPurge: true)
+    }
+
+    /// Throws `illegalTransition` for what waits for another account: nothing that is asked of it now can be done.
+    func requireOwnAccount(_ session: SessionRecord) throws(QueueError) {
+        let detail = try database.first(
+            "SELECT detail FROM holds WHERE session_seq = ? AND reason = 'other_account'", session.sequence
+        ) { row throws(QueueError) in try row.textOrNil() }
+        guard let detail, session.state != .imported else { return }
+        throw QueueError(
+            .illegalTransition,
+            "session \(session.id) is \(detail ?? "another account's"), and another account is logged in",
+            hint: HoldReason.otherAccount.clearedBy(session: session.id.text))
     }
 
     /// The session's row; throws `illegalTransition`, in words for a user, in one of these states.

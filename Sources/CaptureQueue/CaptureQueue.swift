@@ -11,6 +11,10 @@ package actor CaptureQueue {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     var configuration: QueueConfiguration
+    /// The newest login that was heard of, by host.
+    var logins: [String: UInt64] = [:]
+    /// What a database that was made anew did not know of; nil: not looked yet.
+    var forgottenAccounts: [KnownAccount]?
     private var storage: Storage?
     /// The failed flush after which nothing is changed any more.
     private var suspicion: QueueError?

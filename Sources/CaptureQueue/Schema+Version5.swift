@@ -26,6 +26,7 @@ extension Schema {
         ) STRICT, WITHOUT ROWID;
         INSERT INTO recorder_accounts SELECT serial, host, '', device_id, bound_at FROM recorder_bindings;
         DROP TABLE recorder_bindings;
+        ALTER TABLE recorders ADD COLUMN unbound_account TEXT;
         ALTER TABLE recorders ADD COLUMN security TEXT CHECK (length(security) BETWEEN 1 AND 64);
         """
 

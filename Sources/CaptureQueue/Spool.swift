@@ -174,7 +174,11 @@ final class Spool {
         var known: [SessionID] = []
         var foreign: [String] = []
         for name in try FileSystem.names(in: root.raw) {
-            if let id = SessionID(name), id.text == name { known.append(id) } else { foreign.append(name) }
+            if let id = SessionID(name), id.text == name {
+                known.append(id)
+            } else if ![Self.accountsFile, ".\(Self.accountsFile).tmp"].contains(name) {
+                foreign.append(name)
+            }
         }
         return (known, foreign)
     }
@@ -211,6 +215,22 @@ final class Spool {
     }
 
     static let sessionFile = "session.json"
+    /// The accounts that were used; beside the sessions, so that it is there when the database is not.
+    private static let accountsFile = ".accounts.json"
+
+    func writeAccounts(_ bytes: [UInt8]) throws(QueueError) {
+        try FileSystem.replace(at: root.raw, Self.accountsFile, with: bytes)
+        try FileSystem.sync(root.raw)
+    }
+
+    func readAccounts() throws(QueueError) -> [UInt8]? {
+        guard let status = try FileSystem.status(at: root.raw, Self.accountsFile), status.isRegular else {
+            return nil
+        }
+        let file = try FileSystem.open(at: root.raw, Self.accountsFile, O_RDONLY)
+        return try FileSystem.read(file.raw, at: 0, count: Int(min(status.size, 1 << 20)))
+    }
+
     private static let cancelledFile = "cancelled"
     private static func part(_ asset: AssetID) -> String { ".\(asset).part" }
     static func sidecar(_ asset: AssetID) -> String { "\(asset).json" }

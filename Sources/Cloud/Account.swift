@@ -26,11 +26,19 @@ package struct CloudUser: Sendable, Equatable, Codable {
 
     package init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        id = try fields.decode(String.self, forKey: .id)
-        username = fields.lenient(String.self, .username) ?? ""
-        email = fields.lenient(String.self, .email)
-        phoneNumber = fields.lenient(String.self, .phoneNumber)
-        avatarURL = fields.lenient(String.self, .avatarURL)
+        // Bounded, because all of it is kept; an id may be a number.
+        func text(_ key: CodingKeys, limit: Int = 512) -> String? {
+            fields.lenient(String.self, key).map { String($0.prefix(limit)) }
+        }
+        if let number = fields.lenient(Int64.self, .id) {
+            id = String(number)
+        } else {
+            id = String(try fields.decode(String.self, forKey: .id).prefix(512))
+        }
+        username = text(.username) ?? ""
+        email = text(.email)
+        phoneNumber = text(.phoneNumber)
+        avatarURL = text(.avatarURL, limit: 2048)
         registeredAt = fields.lenient(Timestamp.self, .registeredAt)
         updatedAt = fields.lenient(Timestamp.self, .updatedAt)
     }

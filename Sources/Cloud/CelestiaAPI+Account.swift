@@ -46,8 +46,25 @@ extension CelestiaAPI {
     private func grant(
         _ kind: CallKind, _ request: HTTPRequest, identifier: String
     ) async throws(CloudError) -> CloudUser? {
-        let grant = try await runner.run(call(kind, request, as: AuthGrant.self), token: nil)
-        try await tokens.adopt(grant, identifier: identifier)
+        let before = await tokens.loginCount
+        var grant = try await runner.run(call(kind, request, as: AuthGrant.self), token: nil)
+        if Credentials.usableID(of: grant.user) == nil {
+            // Whose it is decides what is sent: the profile tells it where the login did not.
+            let profile = try self.request(.getProfile, .get, ["user", "profile"])
+            let user = try? await runner.run(
+                call(.getProfile, profile, as: CloudUser.self), token: grant.token)
+            grant = AuthGrant(
+                user: user ?? grant.user, token: grant.token, refreshToken: grant.refreshToken,
+                expiresAt: grant.expiresAt)
+        }
+        guard try await tokens.adopt(grant, identifier: identifier, ifStill: before) else {
+            // Nobody will use it.
+            let logout = try self.request(.logout, .post, ["auth", "logout"])
+            _ = try? await runner.run(call(.logout, logout), token: grant.token)
+            throw CloudError(
+                .superseded, "somebody else logged in, or out, meanwhile", outcome: .retry(after: nil),
+                call: kind, hint: "celestiad status says who is logged in")
+        }
         return grant.user
     }
 

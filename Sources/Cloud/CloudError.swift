@@ -14,6 +14,8 @@ package struct CloudError: Error, Sendable, Equatable, CustomStringConvertible {
         case notLoggedIn
         /// The credentials file could not be read or written.
         case storage
+        /// Another login came between.
+        case superseded
         /// The call cannot be made with these values.
         case invalidArgument
     }

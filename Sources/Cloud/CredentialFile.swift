@@ -46,6 +46,9 @@ struct CredentialFile: Sendable {
     /// content, before it the old.
     func save(_ credentials: Credentials) throws(CloudError) {
         let bytes = try credentials.encoded()
+        guard bytes.count <= Self.maximumBytes else {
+            throw .storage("the login is larger than a credentials file may be")
+        }
         let directory = try openDirectory()
         unlinkat(directory.rawValue, Self.temporaryName, 0)
         let raw = openat(

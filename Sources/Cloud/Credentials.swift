@@ -25,8 +25,20 @@ package struct Credentials: Sendable, Equatable {
 extension Credentials {
     /// The user's id; where the server gave none that can be kept, the name of the login.
     static func account(of user: CloudUser?, identifier: String) -> String {
-        if let id = user?.id, (1...256).contains(id.utf8.count) { return id }
-        return "name:" + String(decoding: identifier.lowercased().utf8.prefix(200), as: UTF8.self)
+        if let id = usableID(of: user) { return id }
+        return "name:"
+            + String(
+                identifier.lowercased().unicodeScalars.filter { $0.value > 0x20 }.prefix(60).map(
+                    Character.init))
+    }
+
+    /// Printable, and a UUID in one spelling: nil for what cannot be told apart.
+    static func usableID(of user: CloudUser?) -> String? {
+        guard let id = user?.id, (1...256).contains(id.utf8.count),
+            id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return nil }
+        let isUUID = id.utf8.count == 36 && id.allSatisfy { $0.isHexDigit || $0 == "-" }
+        return isUUID ? id.lowercased() : id
     }
 
     /// The file's JSON. Apart from `Credentials`, so that secrets can be encoded here and nowhere else.

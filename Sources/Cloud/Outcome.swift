@@ -108,3 +108,13 @@ package struct CallResult: Sendable, Equatable {
         self.remainingBytes = remainingBytes
     }
 }
+
+extension Outcome {
+    /// The time that the server wished for, where it did.
+    package var wish: Duration? {
+        switch self {
+        case .retry(let after), .ambiguous(let after): after
+        case .success, .reauth, .reinit, .conflict, .hold, .terminal: nil
+        }
+    }
+}

@@ -116,11 +116,15 @@ struct TokenMachine {
 
     var state: TokenState {
         if let reason { return .authRequired(reason) }
-        guard let credentials else { return .loggedOut }
-        return .valid(
+        return storedLogin.map { .valid($0) } ?? .loggedOut
+    }
+
+    var storedLogin: Login? {
+        credentials.map {
             Login(
-                account: credentials.account, identifier: credentials.identifier, user: credentials.user,
-                generation: credentials.generation, expiresAt: credentials.expiresAt))
+                account: $0.account, identifier: $0.identifier, user: $0.user, generation: $0.generation,
+                expiresAt: $0.expiresAt)
+        }
     }
 
     /// The token to send now.

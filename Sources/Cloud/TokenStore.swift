@@ -21,6 +21,8 @@ package actor TokenStore {
     private let jitter: @Sendable () -> Double
     private var tokens = TokenMachine()
     private var isLoaded = false
+    /// Logins and logouts so far.
+    package private(set) var loginCount = 0
     /// Granted but not yet durable: the disk refused. Never used, tried again before anything else.
     private var unsaved: Credentials?
     private var refreshing: Task<Result<AccessToken, CloudError>, Never>?
@@ -57,6 +59,12 @@ package actor TokenStore {
     package func state() throws(CloudError) -> TokenState {
         try load()
         return tokens.state
+    }
+
+    /// The login that is stored, whether or not the server still takes it.
+    package func storedLogin() throws(CloudError) -> Login? {
+        try load()
+        return tokens.storedLogin
     }
 
     /// With `otherHost`: the address that the stored login is for.
@@ -201,17 +209,24 @@ package actor TokenStore {
 
     // MARK: Login and logout
 
-    /// A new login replaces the old one; usable once this returns. Throws `storage`.
-    package func adopt(_ grant: AuthGrant, identifier: String) throws(CloudError) {
+    /// A new login replaces the old one; usable once this returns. Nothing is done, and false returned, when there was
+    /// another login or logout since `loginCount` was `count`. Throws `storage`.
+    package func adopt(
+        _ grant: AuthGrant, identifier: String, ifStill count: Int? = nil
+    ) throws(CloudError) -> Bool {
         try load()
+        guard count == nil || count == loginCount else { return false }
+        loginCount += 1
         unsaved = nil
         try persist(tokens.loggedIn(grant, identifier: identifier, base: base, machine: machine))
+        return true
     }
 
     /// Forgets the tokens, here and on disk. Throws `storage` when the file cannot be removed.
     package func logOut() throws(CloudError) {
         unsaved = nil
         isLoaded = true
+        loginCount += 1
         try file.remove()
         tokens.loggedOut()
         announce()

@@ -32,7 +32,8 @@ extension Gateway {
         do throws(CloudError) {
             report.quota = try await api.quota()
         } catch {
-            report.trouble = error
+            // A login that has ended is no fault of the cloud's, and shown as what it is.
+            if error.code != .notLoggedIn { report.trouble = error }
         }
         return report
     }

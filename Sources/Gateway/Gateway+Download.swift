@@ -7,6 +7,8 @@ import HTTP
 extension Gateway {
     /// Attempts in a row that bring no byte.
     private static let fruitlessAttempts = 5
+    /// Nobody sits in front of a download that waits longer.
+    private static let longestWish = Duration.seconds(30)
 
     /// Writes an asset of the cloud into `file` behind what is there already, and returns the file's length. A transfer
     /// that breaks is continued. Throws `invalidArgument` for a file that cannot be written without waiting.
@@ -34,7 +36,14 @@ extension Gateway {
             case .retry where failures < Self.fruitlessAttempts: length = reached
             default: throw GatewayError(failure)
             }
-            let delay = min(.seconds(15), RetryPolicy().delay(failures: failures, using: &random))
+            if let wish = failure.outcome.wish, wish > Self.longestWish {
+                throw GatewayError(
+                    .cloud, "\(failure.message); it asks to wait \(wish.components.seconds) s",
+                    hint: "What came is kept; try again then.")
+            }
+            let delay = max(
+                failure.outcome.wish ?? .zero,
+                min(.seconds(15), RetryPolicy().delay(failures: failures, using: &random)))
             guard (try? await context.clock.sleep(for: delay)) != nil else {
                 throw GatewayError(.cancelled, "cancelled")
             }

@@ -5,7 +5,6 @@ import DBus
 import EventLoop
 import FoundationEssentials
 import Glibc
-package import HTTP
 import Recorder
 
 /// What users ask for.
@@ -54,35 +53,6 @@ extension Gateway {
             }
         }
         await uploads.kick()
-    }
-
-    /// Throws `busy` while somebody else is logged in: what is queued for it would silently stop.
-    package nonisolated func logIn(identifier: String, password: Secret) async throws(GatewayError) {
-        if case .valid(let login) = try? await api.tokens.state() {
-            let user = login.user
-            let names = [login.identifier, user?.username, user?.email, user?.phoneNumber]
-                .compactMap { $0?.lowercased() }
-            guard names.contains(identifier.lowercased()) else {
-                throw GatewayError(
-                    .busy, "\(Terminal.printable(login.name)) is logged in",
-                    hint:
-                        "Log out first: celestiad logout. What is queued for that account stays its own, and waits until "
-                        + "somebody logs in to it again.")
-            }
-        }
-        _ = try await asking { () async throws(CloudError) in
-            try await api.logIn(identifier: identifier, password: password)
-        }
-        log.notice("logged in to \(api.base)", .loggedIn)
-    }
-
-    package nonisolated func logOut() async throws(GatewayError) {
-        let refusal = try await asking { () async throws(CloudError) in try await api.logOut() }
-        if let refusal {
-            log.warning(
-                "the cloud did not take the logout, the tokens are forgotten all the same: \(refusal)")
-        }
-        log.notice("logged out", .loggedOut)
     }
 }
 

@@ -317,7 +317,12 @@ package actor Gateway {
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in await self.queue.changes() { self.board.announce(.sessions) } }
             group.addTask { for await _ in await self.bluez.changes() { self.board.announce(.adapters) } }
-            group.addTask { for await _ in await self.api.tokens.states() { self.board.announce(.account) } }
+            group.addTask {
+                for await _ in await self.api.tokens.states() {
+                    await self.settleAccount()
+                    self.board.announce(.account)
+                }
+            }
         }
     }
 

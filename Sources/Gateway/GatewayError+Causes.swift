@@ -72,7 +72,12 @@ extension GatewayError {
             self.init(.refused, error.message, hint: "Choose another one; nothing was changed.")
         case .terminal(.rejected) where error.call?.isOfUserInput == true:
             self.init(.refused, error.message, hint: "Correct it and try again; nothing was changed.")
-        case .terminal(.gone): self.init(.notFound, error.message)
+        case .terminal(.gone):
+            self.init(
+                .notFound, error.message,
+                hint: error.hint
+                    ?? "It may have been deleted there: celestiad cloud sessions shows what there is.")
+        case _ where error.code == .superseded: self.init(.busy, error.message, hint: error.hint)
         case .terminal(.invalidCall): self.init(.invalidArgument, error.message, hint: error.hint)
         case .terminal(.rejected): self.init(.refused, error.message, hint: error.hint)
         case .ambiguous where error.call == .register:

@@ -38,7 +38,7 @@ extension HTTPResponse {
 
     static func grant(_ number: Int) -> HTTPResponse {
         let data =
-            "{\"token\":\"t\(number)\",\"refreshToken\":\"r\(number)\",\"expiresAt\":\"2099-01-01T00:00:00Z\"}"
+            "{\"user\":{\"id\":\"u1\",\"username\":\"ada\"},\"token\":\"t\(number)\",\"refreshToken\":\"r\(number)\",\"expiresAt\":\"2099-01-01T00:00:00Z\"}"
         return .json(200, "{\"code\":0,\"message\":\"\",\"data\":\(data)}")
     }
 

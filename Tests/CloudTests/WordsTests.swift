@@ -75,7 +75,7 @@ import Testing
 
     /// Only what no operator can mend has none.
     @Test(arguments: HTTPError.Code.allCases) func everyFailureHasAHint(_ code: HTTPError.Code) {
-        let ours: [HTTPError.Code] = [.invalidRequest, .source, .sink, .cancelled, .other]
+        let ours: [HTTPError.Code] = [.invalidRequest, .source, .sink, .sinkFull, .cancelled, .other]
         #expect((HTTPError(code, "").hint == nil) == ours.contains(code))
         if !ours.contains(code) { #expect(HTTPError(code, "").explanation(host: "h:1").contains("h:1")) }
     }

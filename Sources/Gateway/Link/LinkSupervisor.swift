@@ -47,6 +47,14 @@ actor LinkSupervisor {
         for recorder in try await context.queue.recorders() { supervise(recorder) }
     }
 
+    /// Another account may want other recorders.
+    func followAccount() async {
+        guard let recorders = try? await context.queue.recorders() else { return }
+        for recorder in recorders where recorder.pairedAt != nil {
+            if recorder.unboundAt == nil { supervise(recorder) } else { await release(recorder.serial) }
+        }
+    }
+
     /// Keeps a link to this recorder if it is paired and in the account; one without a known address waits for a pairing.
     func supervise(_ recorder: RecorderRecord) {
         guard recorder.pairedAt != nil, recorder.unboundAt == nil, let address = recorder.bluetoothIdentity

@@ -56,7 +56,7 @@ package actor DeviceSync {
         guard case .valid(let login) = try await api.tokens.state() else {
             throw .notLoggedIn("nobody is logged in")
         }
-        try? await queue.use(account: login.account, name: login.name, host: host)
+        try? await queue.use(login, host: host)
         guard let id = try? await queue.recorder(serial)?.deviceIDs[host] else {
             let others = (try? await queue.otherAccounts(of: serial, host: host)) ?? []
             guard let other = others.first else { return }
@@ -86,7 +86,7 @@ package actor DeviceSync {
         account = nil
         if case .valid(let login) = state {
             do throws(QueueError) {
-                try await queue.use(account: login.account, name: login.name, host: host)
+                try await queue.use(login, host: host)
             } catch {
                 log.warning("recorders: the account could not be stored: \(error)")
                 return
@@ -177,7 +177,8 @@ package actor DeviceSync {
     }
 
     private func fail(_ machine: inout DeviceSyncMachine, _ error: CloudError, _ serial: String) {
-        let backoff = configuration.retry.delay(failures: machine.failures + 1, using: &random)
+        let backoff = configuration.retry.delay(
+            failures: machine.failures + 1, retryAfter: error.outcome.wish, using: &random)
         if machine.failures == 0 {
             log.info(
                 "recorder \(serial): the account was not told: \(error)", .recorderBound, recorder: serial)

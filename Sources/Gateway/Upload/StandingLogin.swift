@@ -56,23 +56,32 @@ actor StandingLogin {
         }
     }
 
-    private func note(_ state: TokenState) {
-        machine.handle(state)
+    private func note(_ state: TokenState) async {
+        machine.handle(state, isOwn: await isOwn())
         wake.raise()
+    }
+
+    /// Whether the login that is stored, if any, is the one of the configuration: another one is a user's, and only he
+    /// renews it.
+    private func isOwn() async -> Bool {
+        guard let stored = try? await api.tokens.storedLogin() else { return true }
+        let names = [stored.identifier, stored.user?.username, stored.user?.email, stored.user?.phoneNumber]
+        return names.contains { $0?.lowercased() == identifier.lowercased() }
     }
 
     private func attempt() async {
         do throws(CloudError) {
             try await api.logIn(identifier: identifier, password: try password())
             attempts.progressed()
-            machine.handle(try await api.tokens.state())
+            machine.handle(try await api.tokens.state(), isOwn: true)
             log.notice("logged in to \(api.base) by itself", .loggedIn)
         } catch {
             if error.isPermanent {
                 machine.refused()
                 log.error("the login by itself is given up: \(GatewayError(error))", .loginFailed)
             } else {
-                let delay = attempts.failed(configuration.retry, using: &random)
+                let delay = attempts.failed(
+                    configuration.retry, retryAfter: error.outcome.wish, using: &random)
                 machine.failed(backoff: delay, at: configuration.monotonic())
                 log.warning("not logged in yet: \(error.message)", .loginFailed)
             }

@@ -38,7 +38,8 @@ extension UploadSupervisor {
         defer { isSettling = false }
         do throws(QueueError) {
             if let failure = try await SessionUploader(context: context, id: session.id).settleDiscarded() {
-                let delay = settlements.failed(configuration.retry, retryAfter: nil, using: &random)
+                let delay = settlements.failed(
+                    configuration.retry, retryAfter: failure.outcome.wish, using: &random)
                 nextSettlement = configuration.monotonic().advanced(by: delay)
                 if case .shut(let reason) = UploadEnd.Kind(failure) { await shut(reason, failure.message) }
                 return
@@ -107,7 +108,8 @@ extension UploadSupervisor {
         let wasOpen = gate.isOpen
         let successes = context.successes
         gate.failed(
-            end.message, sawSuccess: successes > successesAtFailure, at: configuration.monotonic(),
+            end.message, after: after, sawSuccess: successes > successesAtFailure,
+            at: configuration.monotonic(),
             configuration.retry, using: &random)
         successesAtFailure = successes
         if wasOpen, let reason = gate.reason {
@@ -118,9 +120,10 @@ extension UploadSupervisor {
 
     // MARK: The host
 
-    func shut(_ reason: HostGate.Reason, _ message: String) async {
+    func shut(_ reason: HostGate.Reason, _ message: String, after wish: Duration? = nil) async {
         let isNews = gate.reason != reason
-        gate.shut(reason, message, at: configuration.monotonic(), configuration.retry, using: &random)
+        gate.shut(
+            reason, message, after: wish, at: configuration.monotonic(), configuration.retry, using: &random)
         if isNews {
             log.warning("uploads wait (\(reason.rawValue)): \(message); \(reason.hint)", .uploadsHeld)
             context.board.announce(.sessions)
@@ -146,9 +149,9 @@ extension UploadSupervisor {
         case .success: await open()
         case .failure(let failure):
             if case .shut(let other) = UploadEnd.Kind(failure) {
-                await shut(other, failure.message)
+                await shut(other, failure.message, after: failure.outcome.wish)
             } else {
-                await shut(reason, failure.message)
+                await shut(reason, failure.message, after: failure.outcome.wish)
             }
             if mustProbeAgain { gate.hurry(at: configuration.monotonic()) }
         }
@@ -194,6 +197,7 @@ extension UploadSupervisor {
 
     /// Tells the server that everything is there (C-76); repeating it is harmless.
     private func trigger(_ ticket: Int64) async {
+        let api = api.only(for: account)
         let result = await context.call { () async throws(CloudError) in try await api.triggerSync() }
         isTriggering = false
         switch result {
@@ -210,7 +214,8 @@ extension UploadSupervisor {
             }
         case .failure(let failure):
             isCheckpointCutOff = failure.isCutOff
-            let delay = checkpoints.failed(configuration.retry, retryAfter: nil, using: &random)
+            let delay = checkpoints.failed(
+                configuration.retry, retryAfter: failure.outcome.wish, using: &random)
             nextCheckpoint = configuration.monotonic().advanced(by: delay)
             if case .shut(let reason) = UploadEnd.Kind(failure) { await shut(reason, failure.message) }
         }

@@ -45,8 +45,10 @@ package actor UploadSupervisor {
     var isLoggedIn = false
     /// Logged in, and not yet known to the queue.
     var newLogin: Login?
+    /// Of the last login that the queue was told of.
+    private var lastGeneration: UInt64 = 0
     /// Whose `quota` is.
-    private var account: String?
+    var account: String?
     var running: [SessionID: Int64] = [:]
     /// One of each at a time.
     var isProbing = false
@@ -260,6 +262,7 @@ package actor UploadSupervisor {
         case .authRequired(let reason):
             isLoggedIn = false
             newLogin = nil
+            await claimForStoredLogin()
             await shut(.authRequired, reason.explanation)
         }
         wake.raise()
@@ -268,7 +271,8 @@ package actor UploadSupervisor {
     /// Tells the queue who is logged in.
     func useNewLogin() async throws(QueueError) {
         guard let login = newLogin else { return }
-        try await queue.use(account: login.account, name: login.name, host: host)
+        try await queue.use(login, host: host)
+        lastGeneration = max(lastGeneration, login.generation)
         // Somebody may have logged out, or in, meanwhile.
         guard newLogin == login else { return }
         newLogin = nil
@@ -282,9 +286,20 @@ package actor UploadSupervisor {
         }
     }
 
+    /// A login that the server does not take any more is still somebody's, and so is what was recorded under it.
+    private func claimForStoredLogin() async {
+        guard let login = try? await api.tokens.storedLogin() else { return }
+        do throws(QueueError) {
+            try await queue.use(login, host: host)
+            lastGeneration = max(lastGeneration, login.generation)
+        } catch {
+            await note(error)
+        }
+    }
+
     private func leaveAccount() async {
         do throws(QueueError) {
-            try await queue.leaveAccount(host: host)
+            try await queue.leaveAccount(host: host, after: lastGeneration)
         } catch {
             await note(error)
         }

@@ -42,7 +42,8 @@ struct CloudDownload {
                 guard wanted.count > 1, !error.isEverybodys else { throw error }
                 failures.append(error)
                 files.append(entry(asset, path, "failed", error: error.message))
-                console.note("\(Text.clean(asset.name)): \(error.message)")
+                console.note(
+                    "\(Text.clean(asset.name)): \(error.message)" + (error.hint.map { "\n  → \($0)" } ?? ""))
             }
         }
         try tell(files, of: session, in: directory)
@@ -65,7 +66,7 @@ struct CloudDownload {
         }
         if failed > 0 {
             console.note(
-                "\(Units.count(failed, "file")) could not be had\n  → the same command tries only those again"
+                "\(Units.count(failed, "file")) could not be had; the same command tries only those again"
             )
         }
         if session.unreadable != nil {

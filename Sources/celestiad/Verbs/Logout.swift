@@ -7,7 +7,7 @@ enum LogoutVerb {
     ) { invocation throws(ControlError) in
         try await invocation.connect().logout()
         invocation.console.note(
-            "logged out; captures stay in the queue, and go to the account that logs in next")
+            "logged out; what is queued stays this account's, and waits until somebody logs in to it again")
         return .success
     }
 }

@@ -23,7 +23,9 @@ enum SecretFile {
     ) throws(ControlError) -> [UInt8] {
         let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard fd >= 0 else {
-            throw ControlError(.invalidArgument, "the \(what) file \(path) cannot be read: \(reason())")
+            throw ControlError(
+                .invalidArgument, "the \(what) file \(path) cannot be read: \(reason())",
+                hint: "name a file that you may read; - is standard input")
         }
         defer { close(fd) }
         var info = stat()

@@ -58,28 +58,30 @@ package struct HostGate: Sendable, Equatable {
 
     package var isOpen: Bool { reason == nil }
 
-    /// Shuts it; each time in a row for longer.
+    /// Shuts it; each time in a row for longer, and for as long as the server wished.
     package mutating func shut(
-        _ reason: Reason, _ message: String, at now: ContinuousClock.Instant, _ policy: RetryPolicy,
+        _ reason: Reason, _ message: String, after wish: Duration? = nil, at now: ContinuousClock.Instant,
+        _ policy: RetryPolicy,
         using generator: inout some RandomNumberGenerator
     ) {
         shuts = min(shuts + 1, 1_000_000)
         self.reason = reason
         self.message = message
-        nextProbe = now.advanced(by: policy.delay(failures: shuts, using: &generator))
+        nextProbe = now.advanced(by: policy.delay(failures: shuts, retryAfter: wish, using: &generator))
     }
 
     /// One attempt failed by itself; `sawSuccess`: some call had succeeded since the last failure.
     package mutating func failed(
-        _ message: String, sawSuccess: Bool, at now: ContinuousClock.Instant, _ policy: RetryPolicy,
+        _ message: String, after wish: Duration? = nil, sawSuccess: Bool, at now: ContinuousClock.Instant,
+        _ policy: RetryPolicy,
         using generator: inout some RandomNumberGenerator
     ) {
         failures = sawSuccess ? 1 : failures + 1
         guard isOpen, failures >= Self.patience else { return }
         failures = 0
         shut(
-            .unreachable, "several attempts in a row failed, the last one: \(message)", at: now, policy,
-            using: &generator)
+            .unreachable, "several attempts in a row failed, the last one: \(message)", after: wish, at: now,
+            policy, using: &generator)
     }
 
     /// Calls succeed: nothing is the host's fault.

@@ -20,7 +20,8 @@ package struct StandingLoginMachine: Sendable, Equatable {
         isWanted && !isRefused ? .logIn(at: notBefore ?? now) : .rest
     }
 
-    package mutating func handle(_ state: TokenState) {
+    /// `isOwn`: the login that there was is the one of the configuration, or there was none.
+    package mutating func handle(_ state: TokenState, isOwn: Bool = true) {
         defer { hasSeenState = true }
         switch state {
         case .valid:
@@ -30,7 +31,8 @@ package struct StandingLoginMachine: Sendable, Equatable {
         case .loggedOut: isWanted = !hasSeenState
         // The file may be somebody's mistake: it is not written over.
         case .authRequired(.unreadable): isWanted = false
-        case .authRequired: isWanted = true
+        // Another one is a user's to renew.
+        case .authRequired: isWanted = isOwn
         }
     }
 

@@ -53,9 +53,10 @@ extension Connection {
         _ call: IncomingCall, authorize: @Sendable (IncomingCall) async throws(DBusError) -> Void
     ) async -> Result<[DBusValue], DBusError> {
         do throws(DBusError) {
-            if let xml = introspection(call) { return .success([.string(xml)]) }
             if let refusal = call.refusal { throw .remote(DBusErrorName.invalidArgs, refusal) }
+            // Before anything is said: the names of objects tell something, too.
             try await authorize(call)
+            if let xml = introspection(call) { return .success([.string(xml)]) }
             switch call.interface {
             case Standard.properties: return .success(try await answerProperties(call))
             case Standard.objectManager where exports.managers.contains(call.path):

@@ -49,7 +49,7 @@ extension Gateway {
             guard try await pairedRecorder(serial).unboundAt == nil else {
                 throw GatewayError(
                     .refused, "recorder \(serial) was removed from the account, so it is not read",
-                    hint: "celestiad device bind \(serial)")
+                    hint: "celestiad device bind \(Terminal.shellWord(serial))")
             }
         }
         await uploads.kick()

@@ -100,6 +100,16 @@ import Testing
         }
     }
 
+    /// The log of a daemon that does not answer any more names recorders that nobody else tells.
+    @Test func theLogOfASilentDaemonNamesNoRecorder() throws {
+        var sources = try sources()
+        let silent = ControlError(.notRunning, "celestiad is not running")
+        sources.daemon = DaemonFacts(
+            status: .failure(silent), storage: .failure(silent), cloud: .failure(silent))
+        let text = DoctorBundle.files(sources, redacts: true).map(\.text).joined()
+        #expect(!text.contains("CR1-0042") && text.contains("recorder <recorder-1>: connected"))
+    }
+
     @Test func everythingIsInItOnRequest() throws {
         let files = DoctorBundle.files(try sources(), redacts: false)
         let text = files.map(\.text).joined()

@@ -57,6 +57,17 @@ import Testing
         #expect(!replies.contains(other), "\(result)")
     }
 
+    /// A serial number is what a recorder says that it is, and shells expand what they are offered.
+    @Test(arguments: [
+        ("CR1-0042", true), ("C0:FF:EE:00:00:42", true), ("1b9d6bcd-bbfd-4b2d", true), ("a.b_c", true),
+        ("$(touch${IFS}x)", false), ("`x`", false), ("a b", false), ("a;b", false), ("--yes", false),
+        ("", false),
+        ("ä", false), ("a*", false), ("a'b", false),
+    ])
+    func onlyPlainIdsAreOffered(_ id: String, _ isOffered: Bool) {
+        #expect(CompletionsVerb.isPlain(id) == isOffered)
+    }
+
     @Test(arguments: ["zsh", "fish", "bash"]) func shellsUnderstandTheirScripts(_ name: String) throws {
         let shell = try #require(ShellCompletion.Shell(rawValue: name))
         guard let result = try run([name, "-n"], ShellCompletion.script(for: shell, Program.verbs)) else {

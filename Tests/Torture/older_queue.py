@@ -31,7 +31,9 @@ def main():
     for table in names(older, "SELECT name FROM main.sqlite_schema WHERE type = 'table' OR name = 'sqlite_sequence'"):
         shared = ", ".join(c for c in columns(older, "main", table) if c in columns(older, "newer", table))
         older.execute(f"DELETE FROM main.{table}")
-        older.execute(f"INSERT INTO main.{table} ({shared}) SELECT {shared} FROM newer.{table}")
+        # A table that the newer one does not have was empty in it.
+        if shared:
+            older.execute(f"INSERT INTO main.{table} ({shared}) SELECT {shared} FROM newer.{table}")
     for _, sql in triggers:
         older.execute(sql)
     older.execute("COMMIT")

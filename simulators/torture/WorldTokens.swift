@@ -56,7 +56,7 @@ struct WorldTokens {
         isExpired = false
         isRefused = false
         return .data(
-            "{\"token\":\"access-\(number)\",\"refreshToken\":\"refresh-\(number)\","
+            "{\"user\":{\"id\":\"user-1\",\"username\":\"ada\"},\"token\":\"access-\(number)\",\"refreshToken\":\"refresh-\(number)\","
                 + "\"expiresAt\":\"2099-01-01T00:00:00Z\"}")
     }
 

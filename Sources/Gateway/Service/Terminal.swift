@@ -19,4 +19,15 @@ package enum Terminal {
     package static func count(_ number: Int, _ singular: String, _ plural: String? = nil) -> String {
         "\(number) \(number == 1 ? singular : plural ?? singular + "s")"
     }
+
+    /// A word as it is typed into a shell, whatever is in it: what advice names may have been named by somebody else.
+    package static func shellWord(_ text: String) -> String {
+        let isPlain =
+            !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                    || "/._-+:@".utf8.contains(byte)
+            }
+        return isPlain ? text : "'\(text.replacing("'", with: "'\\''"))'"
+    }
 }

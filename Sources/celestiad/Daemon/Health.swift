@@ -211,7 +211,7 @@ enum Health {
                 HealthItem(
                     code: "recorder_needs_user", severity: "error",
                     text: "\(name): \(withoutAdvice(reason))",
-                    hint: "celestiad pair --device \(recorder.id) --repair"))
+                    hint: "celestiad pair --device \(Terminal.shellWord(recorder.id)) --repair"))
         }
         if recorder.incompleteSync != nil {
             items.append(
@@ -219,7 +219,9 @@ enum Health {
                     code: "recorder_incomplete", severity: "warning",
                     text:
                         "\(name): not everything could be pulled: \(recorder.lastError ?? "a file was left out")",
-                    hint: "what is missing stays on the recorder; celestiad sync \(recorder.id) tries again"))
+                    hint:
+                        "what is missing stays on the recorder; celestiad sync \(Terminal.shellWord(recorder.id)) tries again"
+                ))
         }
         if let battery = recorder.battery, battery.percent <= lowBatteryPercent {
             items.append(

@@ -93,6 +93,12 @@ enum DoctorBundle {
                 redactor.know(file.path.split(separator: "/").last.map(String.init), as: "<file>")
             }
         }
+        // A daemon that does not answer has still written their names into the log.
+        for line in sources.journal.value ?? [] {
+            for match in line.message.matches(of: /\brecorder ([^ :,]{3,64})/) {
+                redactor.knowRecorder([String(match.1)])
+            }
+        }
         for setting in sources.settings.value ?? [] where setting.isPrivate && setting.origin != nil {
             redactor.know(setting.value, as: "<\(setting.name)>")
         }

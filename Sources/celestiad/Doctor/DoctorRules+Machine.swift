@@ -68,10 +68,10 @@ extension DoctorRules {
                 Finding(
                     .disk, .fail,
                     "the file system of \(disk.path) is read-only, as after an error of the disk",
-                    fix: [
-                        "sudo dmesg --level=err,crit | tail",
-                        "sudo mount -o remount,rw \"$(findmnt -n -o TARGET -T \(quoted(disk.path)))\"",
-                    ])
+                    advice:
+                        "copy \(disk.path) away before anything else, and let the file system be checked at the next "
+                        + "start: writing to one that is damaged may destroy what is there",
+                    fix: ["sudo dmesg --level=err,crit | tail"])
             ]
         }
         var findings: [Finding] = []

@@ -30,11 +30,7 @@ enum DoctorRules {
 
     /// A path as a shell takes it.
     static func quoted(_ path: String) -> String {
-        let plain = path.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
-                || "/._-+:@".utf8.contains(byte)
-        }
-        return plain ? path : "'\(path.replacing("'", with: "'\\''"))'"
+        Terminal.shellWord(path)
     }
 
     /// The commands that add a line to a unit.

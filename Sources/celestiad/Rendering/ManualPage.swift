@@ -133,7 +133,7 @@ enum ManualPage: String, CaseIterable {
                 "Getting a recording back",
                 ["celestiad cloud sessions", "celestiad cloud download ID --to folder"]
             ),
-            ("A full disk", ["celestiad storage", "celestiad session purge ID"]),
+            ("A full disk", ["celestiad storage", "celestiad sync"]),
             ("A bond that was lost", ["celestiad pair --device ID --repair"]),
             ("For programs", ["celestiad status --json", "celestiad status --watch --json"]),
         ]

@@ -27,11 +27,22 @@ enum CompletionsVerb {
         switch action {
         case "verbs": console.print(Program.verbs.map(\.name))
         case "devices":
-            console.print(try await invocation.connect().recorders().map { Text.clean($0.id) })
+            console.print(try await invocation.connect().recorders().map(\.id).filter(isPlain))
         default:
             let page = try await invocation.connect().sessions(SessionQuery(limit: 100))
-            console.print(page.sessions.map { Text.clean($0.id) })
+            console.print(page.sessions.map(\.id).filter(isPlain))
         }
         return .success
+    }
+
+    /// A shell expands what it is offered, and a serial number is what a recorder says that it is: only ids that mean
+    /// nothing to any shell are offered.
+    static func isPlain(_ id: String) -> Bool {
+        !id.isEmpty && id.first != "-"
+            && id.unicodeScalars.allSatisfy {
+                $0.isASCII
+                    && ($0.properties.isAlphabetic || $0.properties.numericType != nil
+                        || "._:-".unicodeScalars.contains($0))
+            }
     }
 }

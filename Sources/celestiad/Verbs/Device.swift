@@ -1,4 +1,5 @@
 import Control
+import Gateway
 
 /// `celestiad device ID` and `celestiad device ACTION ID`
 enum DeviceVerb {
@@ -49,7 +50,7 @@ enum DeviceVerb {
             try await confirmUnbind(id, client, invocation)
             recorder = try await client.unbindDevice(id)
             invocation.console.note(
-                "\(Text.clean(recorder.id)) is not in the account any more, and nothing is read from it until: celestiad device bind \(Text.clean(recorder.id))"
+                "\(Text.clean(recorder.id)) is not in the account any more, and nothing is read from it until: celestiad device bind \(Terminal.shellWord(Text.clean(recorder.id)))"
             )
         default:
             recorder = try await client.bindDevice(id)

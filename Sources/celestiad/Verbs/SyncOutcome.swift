@@ -1,5 +1,6 @@
 import Control
 import FoundationEssentials
+import Gateway
 
 /// How far a sync has come: what is left, why, and whether waiting for it makes sense. Pure.
 ///
@@ -80,7 +81,7 @@ struct SyncOutcome {
         if let short = recorder.incompleteSync, short >= start {
             return note(
                 "\(name): not everything could be pulled: \(Text.clean(recorder.lastError ?? "a file was left out"))",
-                "celestiad device \(Text.clean(recorder.id)) says more", isPending: false)
+                "celestiad device \(Terminal.shellWord(Text.clean(recorder.id))) says more", isPending: false)
         }
         let reason = link.reason.map { Text.clean($0) }
         switch link.state {
@@ -89,7 +90,8 @@ struct SyncOutcome {
         case "backing_off" where link.nextTry == nil:
             note(
                 "\(name): \(reason ?? "the link failed")",
-                "celestiad pair --device \(Text.clean(recorder.id)) --repair", isPending: !isNews(link))
+                "celestiad pair --device \(Terminal.shellWord(Text.clean(recorder.id))) --repair",
+                isPending: !isNews(link))
         case "backing_off":
             note("\(name): \(reason ?? "the link failed")", "it is tried again by itself", isPending: true)
         default:

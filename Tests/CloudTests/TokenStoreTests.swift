@@ -56,6 +56,53 @@ import Testing
         #expect(transport.requests[0].freshConnection)
     }
 
+    /// Whoever is answered last has not won: the first to be in is.
+    @Test func ofTwoLoginsAtOnceTheLaterIsRefused() async throws {
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let transport = FakeTransport { request, number in
+            guard request.url.target.hasSuffix("/auth/login") else { return .success(.quota) }
+            if number == 1 { for await _ in gate { break } }
+            return .success(.grant(number))
+        }
+        let api = try api(transport)
+        let slow = Task { try await api.logIn(identifier: "ada", password: Secret("countess")) }
+        while transport.requests.isEmpty { await Task.yield() }
+        try await api.logIn(identifier: "bob", password: Secret("builder"))
+        open.yield()
+        await #expect {
+            try await slow.value
+        } throws: { ($0 as? CloudError)?.code == .superseded }
+        #expect(stored()?.identifier == "bob")
+        // What nobody will use is given back.
+        #expect(transport.requests.last?.url.target == "/v1/auth/logout")
+        #expect(transport.requests.last?.bearer == Secret("t1"))
+    }
+
+    /// Who it is decides what is sent: asked for where the login does not say.
+    @Test(arguments: [
+        (#"{"id":"0B8F4B1E-6F0A-4C56-9F3B-0A1B2C3D4E5F"}"#, "0b8f4b1e-6f0a-4c56-9f3b-0a1b2c3d4e5f"),
+        (#"{"id":42,"username":"ada"}"#, "42"), (#"{"id":"\u0000x"}"#, "name:ada"),
+        (#"{"id":""}"#, "name:ada"),
+        (#"{"username":"ada"}"#, "name:ada"), ("null", "name:ada"),
+    ])
+    func anAccountIsKnownByItsUser(_ user: String, _ account: String) async throws {
+        let transport = FakeTransport { request, _ in
+            let body =
+                request.url.target.hasSuffix("/auth/login")
+                ? #"{"code":0,"message":"","data":{"token":"t1","refreshToken":"r1"}}"#
+                : #"{"code":0,"message":"","data":\#(user)}"#
+            return .success(.json(200, body))
+        }
+        let api = try api(transport)
+        try await api.logIn(identifier: "ada", password: Secret("countess"))
+        guard case .valid(let login) = try await api.tokens.state() else {
+            Issue.record("nobody is logged in")
+            return
+        }
+        #expect(login.account == account)
+        #expect(transport.requests.map(\.url.target) == ["/v1/auth/login", "/v1/user/profile"])
+    }
+
     @Test func withoutALoginNothingIsSent() async throws {
         let transport = rotating()
         let api = try api(transport)

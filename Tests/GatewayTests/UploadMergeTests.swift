@@ -143,6 +143,10 @@ import Testing
             gate.failed("503", sawSuccess: false, at: Self.now, RetryPolicy(), using: &random)
         }
         #expect(gate.reason == .unreachable)
+        // No probe before the server wished for one.
+        gate.shut(
+            .unreachable, "429", after: .seconds(300), at: Self.now, RetryPolicy(), using: &random)
+        #expect(Self.now.duration(to: gate.nextProbe ?? Self.now) >= .seconds(300))
     }
 
     /// C-75: 30 minutes, doubling up to 6 hours, at once when asked.

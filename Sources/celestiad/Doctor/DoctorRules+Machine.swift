@@ -138,7 +138,7 @@ extension DoctorRules {
         let name = reach.host.split(separator: ":").first.map(String.init) ?? reach.host
         let fix: [String] =
             switch reach.stage {
-            case .name: ["getent ahosts \(quoted(name))", "ip route get 1.1.1.1"]
+            case .name: ["getent ahosts \(Terminal.shellWord(name))", "ip route get 1.1.1.1"]
             case .connection: ["ip route get 1.1.1.1", "curl -v https://\(reach.host)/"]
             case .certificate: ["sudo apt-get install --reinstall ca-certificates"]
             case .clock: ["sudo timedatectl set-ntp true"]
@@ -193,8 +193,8 @@ extension DoctorRules {
             }
             return []
         }
-        let path = quoted(found.directory)
-        let tokens = quoted("\(found.directory)/credentials")
+        let path = Terminal.shellWord(found.directory)
+        let tokens = Terminal.shellWord("\(found.directory)/credentials")
         guard case .found(let mode, let owner) = found.state else {
             return [
                 Finding(.credentials, .skipped, "there is no \(found.directory) yet, or it is not to be seen")

@@ -1,4 +1,5 @@
 import Control
+import Gateway
 
 /// The service, the way to it, and what it says of itself.
 extension DoctorRules {
@@ -209,7 +210,7 @@ extension DoctorRules {
                     Finding(
                         .folder, .fail,
                         "the watched folder \(folder.path) is not there, or its disk is not mounted",
-                        fix: ["sudo mkdir -p \(quoted(folder.path))"])
+                        fix: ["sudo mkdir -p \(Terminal.shellWord(folder.path))"])
                 ]
             case .noFolder:
                 return [
@@ -222,8 +223,8 @@ extension DoctorRules {
                     Finding(
                         .folder, .fail, "\(folder.userName) may not read the watched folder \(folder.path)",
                         fix: [
-                            "sudo chgrp -R \(folder.userName) \(quoted(folder.path))",
-                            "sudo chmod -R g+rX \(quoted(folder.path))",
+                            "sudo chgrp -R \(folder.userName) \(Terminal.shellWord(folder.path))",
+                            "sudo chmod -R g+rX \(Terminal.shellWord(folder.path))",
                         ])
                 ]
             case .folder(isReadable: true):

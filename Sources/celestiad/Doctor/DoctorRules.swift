@@ -28,17 +28,12 @@ enum DoctorRules {
         }
     }
 
-    /// A path as a shell takes it.
-    static func quoted(_ path: String) -> String {
-        Terminal.shellWord(path)
-    }
-
     /// The commands that add a line to a unit.
     static func dropIn(_ unit: String, _ name: String, _ line: String) -> [String] {
         let folder = "/etc/systemd/system/\(unit).service.d"
         return [
             "sudo mkdir -p \(folder)",
-            "printf '[Service]\\n%s\\n' \(quoted(line)) | sudo tee \(folder)/\(name).conf",
+            "printf '[Service]\\n%s\\n' \(Terminal.shellWord(line)) | sudo tee \(folder)/\(name).conf",
             "sudo systemctl daemon-reload", "sudo systemctl restart \(unit)",
         ]
     }

@@ -1,4 +1,5 @@
 """What celestiad needs around it, as processes of one script: a private bus, the simulated recorder and cloud."""
+import collections
 import json
 import os
 import subprocess
@@ -17,8 +18,13 @@ class Lab:
         self.folder = tempfile.TemporaryDirectory(prefix="celestiad-bench-")
         self.path = self.folder.name
         self.children = []
+        # Not those of the scripts around it: celestiad refuses variables of its own that it does not know.
+        around = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith(("CELESTIAD_", "DBUS_"))
+            and name not in ("JOURNAL_STREAM", "NOTIFY_SOCKET", "STATE_DIRECTORY", "WATCHDOG_USEC")}
         self.environment = dict(
-            os.environ,
+            around,
             CELESTIAD_STATE_DIRECTORY=f"{self.path}/state",
             CELESTIAD_CONFIG=f"{self.path}/celestiad.conf",
             CELESTIAD_QUEUE_RESERVED_PERCENT="0",
@@ -39,11 +45,13 @@ class Lab:
             command, env=self.environment | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, bufsize=1)
         self.children.append(child)
+        said = collections.deque(maxlen=20)
         for line in child.stdout:
             if ready in line:
                 threading.Thread(target=lambda: [None for _ in child.stdout], daemon=True).start()
                 return child, line.strip()
-        raise SystemExit(f"{command[0]} did not start")
+            said.append(line)
+        raise SystemExit(f"{command[0]} did not start:\n{''.join(said)}")
 
     def bus(self):
         address = f"unix:path={self.path}/bus"

@@ -15,6 +15,9 @@ lab_begin() {
     mkdir -p -m 700 "$LAB"
     mkfifo "$LAB/tether"
     exec 9<>"$LAB/tether"
+    # celestiad refuses variables of its own that it does not know, such as those of the scripts.
+    # shellcheck disable=SC2046
+    unset $(compgen -e CELESTIAD_)
     export CELESTIAD_BUS= CELESTIAD_STATE_DIRECTORY="$LAB/state" CELESTIAD_CONFIG="$LAB/celestiad.conf"
     : >"$LAB/celestiad.conf"
     trap lab_end EXIT

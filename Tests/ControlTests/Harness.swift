@@ -56,22 +56,29 @@ struct Harness {
         try await raw.call(MethodCall(ControlNames.busName, path, interface, member, arguments))
     }
 
-    /// Runs a command line against this bus in this process; `lines` is what the user types.
+    /// Runs a command line against this bus in this process; `lines` is what the user types. JSON that its schema does not
+    /// know is a failure of the test.
     func run(
         _ words: [String], typing lines: [String] = [], terminal: Bool = false,
-        environment: [String: String] = [:]
+        environment: [String: String] = [:], write: @escaping @Sendable (String) -> Void = { _ in }
     ) async -> Transcript {
         let output = Locked("")
         let errors = Locked("")
         let console = Console(
-            write: { text in output.withLock { $0 += text } },
+            write: { text in
+                output.withLock { $0 += text }
+                write(text)
+            },
             writeError: { text in errors.withLock { $0 += text } },
             input: ScriptedInput(lines), inputIsTerminal: terminal, now: { Fixtures.now })
         let runner = CommandRunner(
             verbs: Program.verbs, console: console,
             environment: ["CELESTIAD_BUS": bus.address].merging(environment) { $1 }, loop: loop)
         let code = await runner.run(words)
-        return Transcript(code: code, output: output.withLock { $0 }, errors: errors.withLock { $0 })
+        let transcript = Transcript(
+            code: code, output: output.withLock { $0 }, errors: errors.withLock { $0 })
+        #expect(PrintedJSON.faults(transcript.output, of: words) == [], "\(words)")
+        return transcript
     }
 }
 

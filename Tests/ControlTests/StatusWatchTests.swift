@@ -54,6 +54,7 @@ import Testing
 
     private static func expectLine(_ type: String, _ output: inout AsyncStream<String>.Iterator) async {
         while let line = await output.next(isolation: #isolation) {
+            #expect(PrintedJSON.faults(line, of: ["status", "--watch", "--json"]) == [])
             if line.contains("\"type\":\"\(type)\"") { return }
         }
         Issue.record("no line of type \(type)")

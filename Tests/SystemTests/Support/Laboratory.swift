@@ -168,7 +168,7 @@ struct Ending: Sendable, CustomStringConvertible {
 }
 
 extension Laboratory {
-    /// Runs a verb to its end.
+    /// Runs a verb to its end. JSON that its schema does not know is a failure of the test.
     @discardableResult
     func cli(_ arguments: String..., environment: [String: String] = [:]) async throws -> Ending {
         try await Self.celestiad(arguments, self.environment.merging(environment) { $1 })
@@ -180,9 +180,11 @@ extension Laboratory {
         let child = try Child(
             [Programs.celestiad] + arguments, output: output, errors: errors, environment: environment)
         let status = await child.waitUntilExit()
-        return Ending(
+        let ending = Ending(
             status: status, output: try String(contentsOfFile: output, encoding: .utf8),
             errors: try String(contentsOfFile: errors, encoding: .utf8))
+        #expect(PrintedJSON.faults(ending.output, of: arguments) == [], "\(arguments)")
+        return ending
     }
 
     func logIn() async throws {

@@ -35,7 +35,10 @@ package struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether the host is this machine by its very name: `localhost`, 127.0.0.0/8 or ::1.
-    package var isLoopback: Bool {
+    package var isLoopback: Bool { Self.isLoopback(host) }
+
+    /// The same of a host alone.
+    package static func isLoopback(_ host: String) -> Bool {
         if host == "localhost" || host == "::1" { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 4 && parts[0] == "127"

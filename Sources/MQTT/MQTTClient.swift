@@ -52,10 +52,10 @@ package struct MQTTSettings: Sendable {
     package var usesTLS = false
     /// Certificates to trust instead of the system's.
     package var caFile: String?
-    /// What the broker says of us when we are gone.
-    package var will: MQTTMessage
+    /// What the broker says of us when we are gone; nil: nothing.
+    package var will: MQTTMessage?
 
-    package init(host: String, port: UInt16, clientID: String, will: MQTTMessage) {
+    package init(host: String, port: UInt16, clientID: String, will: MQTTMessage?) {
         self.host = host
         self.port = port
         self.clientID = clientID
@@ -85,6 +85,9 @@ package actor MQTTClient {
     private var greeting: CheckedContinuation<Result<Void, MQTTError>, Never>?
     private var greetingTimer: LoopTimer?
     private var events: AsyncStream<MQTTEvent>.Continuation?
+    /// Messages that the broker has not taken yet, and who waits for that.
+    private var underWay: Set<Int32> = []
+    private var waiting: [CheckedContinuation<Bool, Never>] = []
 
     private static let keepAlive: Int32 = 60
     private static let greetingTime = Duration.seconds(15)
@@ -139,11 +142,12 @@ package actor MQTTClient {
         if let name = settings.username {
             try check(library.username_pw_set(handle, name, settings.password), "user name and password")
         }
-        let will = settings.will
-        try check(
-            library.will_set(
-                handle, will.topic, Int32(will.payload.utf8.count), will.payload, 1, will.isRetained),
-            "the last will")
+        if let will = settings.will {
+            try check(
+                library.will_set(
+                    handle, will.topic, Int32(will.payload.utf8.count), will.payload, 1, will.isRetained),
+                "the last will")
+        }
         if settings.usesTLS {
             let path = settings.caFile == nil ? "/etc/ssl/certs" : nil
             try check(
@@ -176,6 +180,9 @@ package actor MQTTClient {
         library.disconnect_callback_set(handle) { _, context, code in
             MQTTClient.enter(context) { $0.lost(code == 0 ? "the broker ended it" : $0.reason(code)) }
         }
+        library.publish_callback_set(handle) { _, context, message in
+            MQTTClient.enter(context) { $0.taken(message) }
+        }
         library.message_callback_set(handle) { _, context, message in
             guard let message = message?.pointee, let topic = message.topic else { return }
             let count = min(Int(max(0, message.payloadlen)), MQTTClient.longestPayload)
@@ -186,6 +193,17 @@ package actor MQTTClient {
             let event = MQTTEvent.message(topic: String(cString: topic), payload: payload)
             MQTTClient.enter(context) { $0.events?.yield(event) }
         }
+    }
+
+    private func taken(_ message: Int32) {
+        underWay.remove(message)
+        if underWay.isEmpty { tellWaiting(true) }
+    }
+
+    private func tellWaiting(_ areTaken: Bool) {
+        let all = waiting
+        waiting = []
+        for continuation in all { continuation.resume(returning: areTaken) }
     }
 
     /// The library calls back from within its functions, which are called on the loop.
@@ -277,6 +295,8 @@ package actor MQTTClient {
         watch = nil
         timer?.cancel()
         greetingTimer?.cancel()
+        underWay = []
+        tellWaiting(false)
     }
 
     /// Lets go of everything; the broker makes the last will known where a connection was.
@@ -296,11 +316,21 @@ package actor MQTTClient {
 
     /// Hands a message to the library, which sends it at least once. Throws `notConnected`.
     package func publish(_ message: MQTTMessage) throws(MQTTError) {
+        var id: Int32 = 0
         try talk {
             library.publish(
-                handle, nil, message.topic, Int32(message.payload.utf8.count), message.payload, 1,
+                handle, &id, message.topic, Int32(message.payload.utf8.count), message.payload, 1,
                 message.isRetained)
         }
+        underWay.insert(id)
+    }
+
+    /// Returns when the broker has taken all that was published. Throws `notConnected`.
+    package func delivered() async throws(MQTTError) {
+        guard watch != nil else { throw MQTTError(.notConnected, "there is no connection to the broker") }
+        guard !underWay.isEmpty else { return }
+        let areTaken = await withCheckedContinuation { waiting.append($0) }
+        guard areTaken else { throw MQTTError(.notConnected, "the broker went away") }
     }
 
     private func talk(_ body: () -> Int32) throws(MQTTError) {

@@ -448,7 +448,36 @@ extension DoctorFacts {
         Case("only alike", .sound.folder("/homework", .folder(isReadable: true)), .folder, .ok),
     ]
 
-    @Test(arguments: radio + bluetoothd + machine + cloud + service + folder)
+    private static func broker(tls: Bool = false) -> DoctorFacts {
+        var configuration = Configuration()
+        (configuration.mqtt.host, configuration.mqtt.usesTLS) = ("ha.local", tls)
+        (configuration.mqtt.username, configuration.mqtt.passwordFile) = ("hub", "/etc/password")
+        return .sound.with { $0.configuration = .found(configuration) }
+    }
+
+    private static func broken(_ code: String, _ text: String) -> DoctorFacts {
+        broker(tls: true).status { $0.health = [HealthItem(code: code, severity: "warning", text: text)] }
+    }
+
+    static let mqtt = [
+        Case("broker", broker(tls: true), .mqtt, .ok, says: "ha.local:8883 is connected"),
+        Case("broker in the clear", broker(), .mqtt, .warn, says: "unencrypted"),
+        Case("no word of the broker", broker().daemon(silent), .mqtt, .skipped, says: "ha.local:1883"),
+        Case(
+            "no libmosquitto", broken("mqtt_library_absent", "no library"), .mqtt, .warn,
+            "sudo apt-get install libmosquitto1", says: "no library"),
+        Case(
+            "broker away", broken("mqtt_unreachable", "not reached"), .mqtt, .warn, "nc -vz ha.local 8883",
+            says: "not reached"),
+        Case("broker closed", broken("mqtt_refused", "not let in"), .mqtt, .warn, "sudoedit"),
+        Case("broker closed, queue well", broken("mqtt_refused", "not let in"), .queue, .ok),
+    ]
+
+    @Test func whatIsNotConfiguredIsNotLookedAt() {
+        #expect(!DoctorRules.findings(.sound).contains { $0.check == .mqtt || $0.check == .folder })
+    }
+
+    @Test(arguments: radio + bluetoothd + machine + cloud + service + folder + mqtt)
     func everyFaultIsNamedWithItsRemedy(_ one: Case) throws {
         let findings = DoctorRules.findings(one.facts).filter { $0.check == one.check }
         let finding = try #require(findings.first { $0.state == one.state }, "\(findings)")
@@ -471,7 +500,7 @@ extension DoctorFacts {
             bluez: .blind("no"), clock: .blind("no"), disk: .blind("no"), credentials: .blind("no"),
             cloud: .blind("no"), folder: .blind("no"))
         let findings = DoctorRules.findings(blind)
-        #expect(Set(findings.map(\.check)) == Set(Check.allCases).subtracting([.recorders]))
+        #expect(Set(findings.map(\.check)) == Set(Check.allCases).subtracting([.recorders, .mqtt]))
         #expect(Set(findings.filter { $0.state == .fail }.map(\.check)) == [.configuration, .dbus])
         #expect(!findings.contains { $0.state == .ok })
     }

@@ -69,4 +69,26 @@ import Testing
         #expect(document.readySessions == 3)
         #expect(document.waits?.map(\.needsUser) == [true])
     }
+
+    /// Files come and go without a broker: a warning, with what to do.
+    @Test(arguments: [
+        (BrokerTrouble.Kind.libraryAbsent, "mqtt_library_absent", "sudo apt-get install libmosquitto1"),
+        (.settings, "mqtt_settings", "sudo systemctl reload celestiad"),
+        (.unreachable, "mqtt_unreachable", "it is tried again by itself"),
+        (.refused, "mqtt_refused", "[MQTT] Username and PasswordFile"),
+    ]) func aBrokerThatIsNotToldIsSaid(_ kind: BrokerTrouble.Kind, _ code: String, _ hint: String) throws {
+        let board = Board(now: { Fixtures.now })
+        board.note(kind, of: "ha.local:1883", "it was so\u{1B}[2J")
+        let items = Health.items(
+            account: Fixtures.account, adapters: Fixtures.status.adapters, hasBlueZ: true, recorders: [],
+            counts: Self.counts(), uploads: UploadStatus(active: []), disk: nil, broker: board.brokerTrouble,
+            now: Fixtures.now)
+        let item = try #require(items.first)
+        #expect(items.count == 1 && item.code == code && item.severity == "warning")
+        #expect(item.text.hasPrefix("Home Assistant is told nothing: ") && !item.text.contains("\u{1B}"))
+        #expect(item.hint?.contains(hint) == true)
+        #expect(item.since == Fixtures.now)
+        board.clearBrokerTrouble()
+        #expect(board.brokerTrouble == nil)
+    }
 }

@@ -15,8 +15,8 @@ import Testing
     }
 
     @Test func everythingThatIsAnnouncedHasAState() throws {
-        let states = Dictionary(
-            uniqueKeysWithValues: home.states(Fixtures.status).map { ($0.topic, $0.payload) })
+        let retained = home.retained(Fixtures.status)
+        let states = Dictionary(uniqueKeysWithValues: retained.map { ($0.topic, $0.payload) })
         let announcements = home.discovery(Fixtures.status)
         #expect(announcements.count == 6 + 8 * Fixtures.status.recorders.count)
         #expect(Set(announcements.map(\.topic)).count == announcements.count)
@@ -28,7 +28,17 @@ import Testing
             #expect(["sensor", "binary_sensor"].contains(levels[1]))
             let config = try json(message.payload)
             ids.insert(try #require(config["unique_id"] as? String))
-            #expect(config["availability_topic"] as? String == "celestiad/0123abcd/availability")
+            #expect(config["availability_mode"] as? String == "all")
+            let topics = try #require(config["availability"] as? [[String: String]]).map { $0["topic"] }
+            let isMeasured = ["battery", "storage_free"].contains(levels[3])
+            #expect(
+                topics == ["celestiad/0123abcd/availability"]
+                    + (isMeasured ? ["celestiad/0123abcd/CR1-0042/availability"] : []))
+            #expect(topics.dropFirst().allSatisfy { states[$0 ?? ""] == "online" })
+            // Home Assistant from 2026.4 on takes no announcement with object_id.
+            #expect(config["object_id"] == nil)
+            let entity = try #require(config["default_entity_id"] as? String)
+            #expect(entity.hasPrefix("\(levels[1]).celestiad_0123abcd") && entity == entity.lowercased())
             let stateTopic = try #require(config["state_topic"] as? String)
             let payload = try #require(states[stateTopic])
             let state = try json(payload)
@@ -62,11 +72,45 @@ import Testing
         #expect(try json(bare[1].payload)["battery"] == nil)
     }
 
-    @Test func aForgottenRecorderIsTakenBack() {
-        let topics = Set(home.withdrawal(of: "CR1-0042").map(\.topic))
-        let announced = home.discovery(Fixtures.status).map(\.topic).filter { $0.contains("CR1-0042") }
-        #expect(topics == Set(announced + ["celestiad/0123abcd/CR1-0042/state"]))
-        #expect(home.withdrawal(of: "CR1-0042").allSatisfy { $0.payload.isEmpty && $0.isRetained })
+    /// A recorder that sleeps for a day is as it was; what was read before that is not shown as if it were so now.
+    @Test(
+        arguments: [
+            (nil, nil, "online"), (60, 60, "online"), (24 * 3600, nil, "online"), (26 * 3600, nil, "offline"),
+            (26 * 3600, 3600, "online"), (26 * 3600, 30 * 3600, "offline"), (-3600, nil, "online"),
+        ] as [(Int?, Int?, String)])
+    func whatIsOldIsUnavailable(_ battery: Int?, _ storage: Int?, _ word: String) throws {
+        var status = Fixtures.status
+        status.recorders[0].battery = battery.map {
+            BatteryDocument(percent: 81, measuredAt: Fixtures.ago($0))
+        }
+        status.recorders[0].storage = storage.map {
+            StorageDocument(totalBytes: 2, freeBytes: 1, measuredAt: Fixtures.ago($0))
+        }
+        let message = home.retained(status).first { $0.topic.hasSuffix("/CR1-0042/availability") }
+        #expect(message?.payload == word && message?.isRetained == true)
+        // Its value is still told, with its time, for whoever wants it.
+        let state = try json(try #require(home.states(status).last).payload)
+        #expect(state["battery"] as? Int == battery.map { _ in 81 })
+        #expect((state["battery_measured_at"] != nil) == (battery != nil))
+    }
+
+    @Test func thePasswordInTheClearIsSeen() {
+        func exposure(
+            _ host: String, tls: Bool = false, user: String? = "hub", hasPassword: Bool = true
+        ) -> String? {
+            var configuration = MQTTConfiguration()
+            (configuration.host, configuration.usesTLS, configuration.username) = (host, tls, user)
+            return configuration.exposure(hasPassword: hasPassword)
+        }
+        for host in ["homeassistant.local", "192.168.1.2", "128.0.0.1", "127.evil.example", "fe80::1"] {
+            #expect(exposure(host)?.contains(host) == true, "\(host)")
+            #expect(exposure(host, tls: true) == nil)
+            #expect(exposure(host, user: nil) == nil)
+            #expect(exposure(host, hasPassword: false) == nil)
+        }
+        for host in ["", "localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1"] {
+            #expect(exposure(host) == nil, "\(host)")
+        }
     }
 
     /// A recorder says its own id.

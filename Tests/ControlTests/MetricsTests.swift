@@ -287,7 +287,7 @@ private struct MetricsParser {
 
     @Test func theFileIsReplacedWhole() throws {
         let folder = TemporaryDirectory()
-        let file = MetricsFile(path: folder.path + "/celestiad.prom")
+        let file = ReplacedFile(path: folder.path + "/celestiad.prom")
         try Data("left over".utf8).write(to: URL(filePath: file.path + ".new"))
         for text in ["one\n", "two\n"] {
             try file.write(text)
@@ -297,6 +297,6 @@ private struct MetricsParser {
         #expect(attributes[.posixPermissions] as? Int == 0o644)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["celestiad.prom"])
         file.remove()
-        #expect(throws: SystemError.self) { try MetricsFile(path: folder.path + "/none/x.prom").write("") }
+        #expect(throws: SystemError.self) { try ReplacedFile(path: folder.path + "/none/x.prom").write("") }
     }
 }

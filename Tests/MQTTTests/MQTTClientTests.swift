@@ -68,6 +68,30 @@ import Testing
         await #expect(throws: MQTTError.self) { try await client.publish(Self.will) }
     }
 
+    @Test func whatIsDeliveredTheBrokerHas() async throws {
+        let broker = try Broker()
+        let loop = try EventLoop.start(name: "mqtt")
+        defer { loop.stop() }
+        let client = MQTTClient(on: loop)
+        await #expect(throws: MQTTError.self) { try await client.delivered() }
+        var settings = settings(broker.port)
+        settings.will = nil
+        _ = try await client.connect(settings)
+        try await client.delivered()
+        // More than the library has under way at a time.
+        for index in 0..<200 {
+            try await client.publish(MQTTMessage("kept/\(index)", "x", isRetained: true))
+        }
+        try await client.delivered()
+        let observer = try BrokerObserver(broker)
+        try await waitUntil("what was kept") { observer.all.count == 200 }
+        try await client.publish(MQTTMessage("kept/0", "y"))
+        broker.stop()
+        // Taken or lost, but never waited for without end.
+        _ = try? await client.delivered()
+        await #expect(throws: MQTTError.self) { try await client.delivered() }
+    }
+
     @Test func messagesComeAndTheBrokersEndIsTold() async throws {
         let broker = try Broker()
         let loop = try EventLoop.start(name: "mqtt")

@@ -1,3 +1,4 @@
+import Control
 import Foundation
 import Glibc
 import TestSupport
@@ -41,6 +42,7 @@ extension SystemTests {
                     return hub?.contains("\"queue_files\":0") == true
                         && hub?.contains("\"problem\":\"OFF\"") == true
                 }
+                #expect(observer.all.contains { $0.hasSuffix("/\(serial)/availability online") })
                 let battery = try #require(value(observer, "_\(serial)/battery/config"))
                 #expect(
                     battery["device_class"] as? String == "battery"
@@ -88,9 +90,130 @@ extension SystemTests {
                 try await lab.waitUntil("it is said") {
                     lab.log().contains("warning: MQTT: 127.0.0.1:\(broker.port)")
                 }
-                #expect(try await lab.cli("status", "--json").output.contains("\"schema_version\":1"))
+                try await lab.waitForHealth("mqtt_unreachable")
+                let status = try await lab.cli("status")
+                #expect(status.status == 14 && status.output.contains("Home Assistant is told nothing"))
+                let doctor = try await lab.cli("doctor")
+                #expect(doctor.output.contains("nc -vz 127.0.0.1 \(broker.port)"), "\(doctor)")
                 #expect(await lab.endDaemon(SIGTERM) == 0)
                 #expect(lab.log().components(separatedBy: "MQTT:").count == 2)
+                // It comes.
+                let next = try Broker(port: broker.port)
+                try await lab.startDaemon()
+                try await lab.waitForStatus("all is well with the broker") { status in
+                    !status.health.contains { $0.code.hasPrefix("mqtt_") }
+                }
+                try await lab.waitUntil("it is told") { try await !kept(lab, next).isEmpty }
+            }
+        }
+
+        @Test func aRefusedLoginIsSaid() async throws {
+            let broker = try Broker(user: (name: "hub", password: "m0squito"))
+            let environment = [
+                "CELESTIAD_MQTT_HOST": "127.0.0.1", "CELESTIAD_MQTT_PORT": String(broker.port),
+            ]
+            try await Laboratory.run(environment: environment) { lab in
+                try await lab.waitForHealth("mqtt_refused")
+                #expect(try await lab.cli("status").output.contains("does not let the hub in"))
+            }
+        }
+
+        // MARK: Taking back
+
+        /// What a broker keeps, by its topics.
+        private func kept(_ lab: Laboratory, _ broker: Broker) async throws -> [String: String] {
+            let observer = try BrokerObserver(broker)
+            try await lab.waitUntil("the observer is there") {
+                try broker.publish("end", "x")
+                return observer.last("end") != nil
+            }
+            let lines = observer.all.filter { !$0.hasPrefix("end ") }.map {
+                $0.split(separator: " ", maxSplits: 1)
+            }
+            observer.stop()
+            return Dictionary(
+                lines.map { (String($0[0]), $0.count > 1 ? String($0[1]) : "") }, uniquingKeysWith: { $1 })
+        }
+
+        private func waitUntilKept(
+            _ lab: Laboratory, _ broker: Broker, by prefixes: Set<String>, with serial: Bool
+        ) async throws {
+            try await lab.waitUntil("kept is what is below \(prefixes)") {
+                let topics = try await kept(lab, broker).keys
+                let name = Laboratory.serial()
+                return Set(topics.map { String($0.prefix { $0 != "/" }) }) == prefixes
+                    && topics.contains { $0.contains("_\(name)/battery/config") } == serial
+                    && topics.contains { $0.contains("/\(name)/state") } == serial
+            }
+        }
+
+        private func configure(
+            _ lab: Laboratory, _ port: UInt16?, _ lines: String = "", host: String = "127.0.0.1"
+        ) throws {
+            let text = port.map { "[MQTT]\nHost=\(host)\nPort=\($0)\n\(lines)\n" } ?? "# none\n"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: lab.folder.path + "/celestiad.conf"))
+        }
+
+        @Test func whatIsNotMeantAnyMoreIsTakenBack() async throws {
+            let (broker, gone) = (try Broker(), try Broker())
+            gone.stop()
+            try await Laboratory.run(try Captures("interview", ["one.wav": 1000])) { lab in
+                try await lab.pair()
+                try configure(lab, broker.port)
+                lab.signalDaemon(SIGHUP)
+                try await waitUntilKept(lab, broker, by: ["homeassistant", "celestiad"], with: true)
+                // Other prefixes, by a reload and by a restart.
+                try configure(lab, broker.port, "DiscoveryPrefix=ha\nTopicPrefix=hub")
+                lab.signalDaemon(SIGHUP)
+                try await waitUntilKept(lab, broker, by: ["ha", "hub"], with: true)
+                #expect(await lab.endDaemon(SIGKILL) != 0)
+                try configure(lab, broker.port, "DiscoveryPrefix=ha\nTopicPrefix=other")
+                try await lab.startDaemon()
+                try await waitUntilKept(lab, broker, by: ["ha", "other"], with: true)
+                // Forgotten while the broker is not the one that is configured.
+                try configure(lab, gone.port)
+                #expect(await lab.endDaemon(SIGTERM) == 0)
+                try await lab.startDaemon()
+                #expect(try await lab.cli("forget", Laboratory.serial(), "--yes").status == 0)
+                #expect(await lab.endDaemon(SIGTERM) == 0)
+                try configure(lab, broker.port)
+                try await lab.startDaemon()
+                try await waitUntilKept(lab, broker, by: ["homeassistant", "celestiad"], with: false)
+                // None any more, by a reload and by a restart.
+                try configure(lab, nil)
+                lab.signalDaemon(SIGHUP)
+                try await waitUntilKept(lab, broker, by: [], with: false)
+                try configure(lab, broker.port)
+                lab.signalDaemon(SIGHUP)
+                try await waitUntilKept(lab, broker, by: ["homeassistant", "celestiad"], with: false)
+                #expect(await lab.endDaemon(SIGTERM) == 0)
+                try configure(lab, nil)
+                try await lab.startDaemon()
+                try await waitUntilKept(lab, broker, by: [], with: false)
+                #expect(try await lab.cli("status").output.contains("Home Assistant") == false)
+            }
+        }
+
+        @Test func anotherBrokerIsToldApartFromAnotherName() async throws {
+            let (first, second) = (try Broker(), try Broker())
+            try await Laboratory.run(try Captures("interview", ["one.wav": 1000])) { lab in
+                try await lab.pair()
+                try configure(lab, first.port)
+                lab.signalDaemon(SIGHUP)
+                try await waitUntilKept(lab, first, by: ["homeassistant", "celestiad"], with: true)
+                try configure(lab, second.port)
+                lab.signalDaemon(SIGHUP)
+                try await waitUntilKept(lab, second, by: ["homeassistant", "celestiad"], with: true)
+                try await waitUntilKept(lab, first, by: [], with: false)
+                // The same one, by another name: nothing that people see in Home Assistant goes for a moment.
+                let observer = try BrokerObserver(second)
+                try await lab.waitUntil("the observer is there") { !observer.all.isEmpty }
+                try configure(lab, second.port, host: "localhost")
+                lab.signalDaemon(SIGHUP)
+                let answer = "taken back what was announced at 127.0.0.1:\(second.port)"
+                try await lab.waitUntil(answer) { lab.log().contains(answer) }
+                #expect(!observer.all.contains { $0.hasPrefix("homeassistant/") && $0.hasSuffix("/config ") })
+                try await waitUntilKept(lab, second, by: ["homeassistant", "celestiad"], with: true)
             }
         }
     }

@@ -278,7 +278,8 @@ package struct ConfigurationKey: Sendable {
             section: "MQTT", name: "Host", variable: "CELESTIAD_MQTT_HOST",
             allowed: "a host name or an address",
             documentation:
-                "The MQTT broker by which Home Assistant finds the recorders; it needs libmosquitto1. Empty: none.",
+                "The MQTT broker by which Home Assistant finds the recorders. It needs libmosquitto1: sudo apt-get install "
+                + "libmosquitto1. Empty: none.",
             standard: "",
             assign: {
                 $0.mqtt.host = $1
@@ -295,7 +296,9 @@ package struct ConfigurationKey: Sendable {
             }),
         ConfigurationKey(
             section: "MQTT", name: "TLS", variable: "CELESTIAD_MQTT_TLS", allowed: "yes or no",
-            documentation: "Whether the connection is encrypted and the broker's certificate is checked.",
+            documentation:
+                "Whether the connection is encrypted and the broker's certificate is checked. Without it the password goes "
+                + "over the network as it is, which is warned of.",
             standard: "no",
             assign: {
                 $0.mqtt.usesTLS = $1 == "yes"

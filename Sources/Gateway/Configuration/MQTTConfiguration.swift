@@ -1,3 +1,5 @@
+import HTTP
+
 /// The MQTT broker that Home Assistant listens to.
 package struct MQTTConfiguration: Sendable, Equatable {
     package var host = ""
@@ -16,6 +18,20 @@ package struct MQTTConfiguration: Sendable, Equatable {
     package var port: UInt16 { givenPort > 0 ? givenPort : usesTLS ? 8883 : 1883 }
 
     package init() {}
+
+    /// The broker as it is told of.
+    package var address: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// What is wrong with how the password is sent, where there is one; nil: nothing.
+    package func exposure(hasPassword: Bool) -> String? {
+        guard hasPassword, username != nil, !host.isEmpty, !usesTLS, !HTTPURL.isLoopback(host.lowercased())
+        else { return nil }
+        return "the password for the MQTT broker \(host) goes over the network unencrypted"
+    }
+
+    /// What to do about that.
+    package static let exposureHint =
+        "set [MQTT] TLS=yes where the broker takes it; else give it a password that is used nowhere else"
 
     /// Whether it may begin a topic: no level of it is empty or a wildcard.
     static func isTopic(_ text: String) -> Bool {

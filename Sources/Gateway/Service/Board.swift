@@ -3,7 +3,7 @@ package import FoundationEssentials
 
 /// What changed; whoever shows it reads anew.
 package enum GatewayChange: String, Sendable, CaseIterable {
-    case account, adapters, recorders, sessions, transfers
+    case account, adapters, recorders, sessions, transfers, health
 }
 
 /// One file on its way.
@@ -64,12 +64,32 @@ package struct LinkStatus: Sendable {
     }
 }
 
+/// Why the MQTT broker that is configured is not told anything.
+package struct BrokerTrouble: Sendable, Hashable {
+    package enum Kind: String, Sendable {
+        /// libmosquitto is not installed.
+        case libraryAbsent = "library_absent"
+        /// A setting cannot be used.
+        case settings
+        case unreachable
+        /// The broker does not let us in.
+        case refused
+    }
+
+    package let kind: Kind
+    /// The broker's host and port.
+    package let broker: String
+    package let message: String
+    package let since: Date
+}
+
 /// What goes on now, in memory: links and transfers. Written by the supervisors, read by whoever shows it.
 package final class Board: Sendable {
     private struct State {
         var links: [String: LinkStatus] = [:]
         var transfers: [String: Transfer] = [:]
         var transferredBytes: [Transfer.Leg: Int64] = [:]
+        var broker: BrokerTrouble?
         var observers: [AsyncStream<GatewayChange>.Continuation] = []
     }
 
@@ -139,6 +159,28 @@ package final class Board: Sendable {
     package func end(_ leg: Transfer.Leg, asset: String) {
         _ = state.withLock { $0.transfers.removeValue(forKey: leg.rawValue + asset) }
         announce(.transfers)
+    }
+
+    // MARK: The MQTT broker
+
+    /// What keeps the MQTT broker from being told; nil: nothing, or none is configured.
+    package var brokerTrouble: BrokerTrouble? { state.withLock { $0.broker } }
+
+    package func note(_ kind: BrokerTrouble.Kind, of broker: String, _ message: String) {
+        let now = now()
+        state.withLock { state in
+            let before = state.broker.flatMap { $0.broker == broker ? $0.since : nil }
+            state.broker = BrokerTrouble(kind: kind, broker: broker, message: message, since: before ?? now)
+        }
+        announce(.health)
+    }
+
+    package func clearBrokerTrouble() {
+        let before = state.withLock { state in
+            defer { state.broker = nil }
+            return state.broker
+        }
+        if before != nil { announce(.health) }
     }
 
     // MARK: Changes

@@ -44,7 +44,7 @@ struct DaemonControl: ControlModel {
                     hasBlueZ: await gateway.bluez.isReady,
                     recorders: recorders, counts: counts, waits: queue.waits ?? [],
                     uploads: uploads, disk: disk,
-                    troubles: troubles, now: now))
+                    troubles: troubles, broker: gateway.board.brokerTrouble, now: now))
         } catch {
             throw ControlError(GatewayError(error))
         }
@@ -222,6 +222,7 @@ extension ChangeKind {
             case .recorders: .recorders
             case .sessions: .sessions
             case .transfers: .transfers
+            case .health: .health
             }
     }
 }

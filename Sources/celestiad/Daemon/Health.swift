@@ -12,7 +12,7 @@ enum Health {
     static func items(
         account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
         counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?,
-        troubles: QueueTroubles = QueueTroubles(), now: Date
+        troubles: QueueTroubles = QueueTroubles(), broker: BrokerTrouble? = nil, now: Date
     ) -> [HealthItem] {
         var items =
             bluetooth(adapters, hasBlueZ) + self.account(account) + self.uploads(uploads) + queue(counts)
@@ -20,6 +20,7 @@ enum Health {
         for recorder in recorders { items += self.recorder(recorder) }
         items += database(troubles.setAside) + files(troubles)
         items += space(troubles, disk)
+        if let broker { items.append(self.broker(broker)) }
         let order = ["error": 0, "warning": 1]
         return items.enumerated()
             .sorted {
@@ -199,6 +200,29 @@ enum Health {
                         + "recorder, mends it"))
         }
         return items
+    }
+
+    /// A warning: files come and go without it.
+    private static func broker(_ trouble: BrokerTrouble) -> HealthItem {
+        let reason = Terminal.printable(trouble.message)
+        let (text, hint) =
+            switch trouble.kind {
+            case .libraryAbsent: ("libmosquitto is not installed", "sudo apt-get install libmosquitto1")
+            case .settings: (reason, "correct [MQTT], then: sudo systemctl reload celestiad")
+            case .unreachable:
+                (
+                    "the MQTT broker \(trouble.broker) is not reached: \(reason)",
+                    "it is tried again by itself; [MQTT] Host and Port say which it is"
+                )
+            case .refused:
+                (
+                    "the MQTT broker \(trouble.broker) does not let the hub in: \(reason)",
+                    "correct [MQTT] Username and PasswordFile, then: sudo systemctl reload celestiad"
+                )
+            }
+        return HealthItem(
+            code: "mqtt_\(trouble.kind.rawValue)", severity: "warning",
+            text: "Home Assistant is told nothing: \(text)", hint: hint, since: trouble.since)
     }
 
     private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {

@@ -161,7 +161,9 @@ extension DoctorRules {
                 Finding(.queue, .skipped, "what is queued is the daemon's to say: \(facts.daemon.silence)")
             ]
         }
-        let items = status.health.filter { !told.contains($0.code) && $0.severity != "info" }
+        let items = status.health.filter {
+            !told.contains($0.code) && !isOfBroker($0) && $0.severity != "info"
+        }
         var findings = items.map { item in
             Finding(
                 isOfRecorder(item) ? .recorders : .queue, item.severity == "error" ? .fail : .warn, item.text,

@@ -9,7 +9,7 @@ enum DoctorRules {
             configuration(facts) + service(facts) + bus(facts) + bluetoothd(facts) + adapter(facts)
             + rfkill(facts) + autosuspend(facts) + namespace(facts) + clock(facts) + disk(facts)
             + cloud(facts)
-            + credentials(facts) + queue(facts) + folder(facts)
+            + credentials(facts) + queue(facts) + folder(facts) + mqtt(facts)
         let order = Dictionary(uniqueKeysWithValues: Check.allCases.enumerated().map { ($1, $0) })
         return findings.enumerated()
             .sorted { (order[$0.element.check] ?? 0, $0.offset) < (order[$1.element.check] ?? 0, $1.offset) }

@@ -3,7 +3,7 @@ import FoundationEssentials
 /// What `celestiad doctor` looks at, in the order in which it says it.
 enum Check: String, Sendable, Codable, CaseIterable {
     case configuration, service, dbus, bluetoothd, adapter, rfkill, autosuspend, namespace
-    case clock, disk, cloud, credentials, queue, recorders, folder
+    case clock, disk, cloud, credentials, queue, recorders, folder, mqtt
 }
 
 /// What one look came to.

@@ -35,7 +35,7 @@ enum ConfigVerb {
             return .success
         }
         let path = invocation.arguments.value("config")
-        let settings = try read(path, invocation)
+        let (configuration, settings) = try read(path, invocation)
         if invocation.wantsJSON {
             try invocation.console.printJSON(SettingsDocument(settings))
         } else if action == "show" {
@@ -46,6 +46,10 @@ enum ConfigVerb {
                 "the configuration is understood: \(Units.count(count, "key")) set, \(settings.count - count) at their defaults"
             )
             noteFolder(settings, invocation)
+            let mqtt = configuration.mqtt
+            if let exposure = mqtt.exposure(hasPassword: mqtt.passwordFile != nil) {
+                invocation.console.note("\(Text.clean(exposure)) → \(MQTTConfiguration.exposureHint)")
+            }
         }
         return .success
     }
@@ -53,16 +57,14 @@ enum ConfigVerb {
     /// Says all that is wrong, not only the first of it.
     private static func read(
         _ path: String?, _ invocation: Invocation
-    ) throws(ControlError) -> [ConfigurationSetting] {
+    ) throws(ControlError) -> (configuration: Configuration, settings: [ConfigurationSetting]) {
         let files = LocalConfigurationFiles()
         let problems = Configuration.problems(
             path: path, environment: invocation.environment, files: files)
         for problem in problems.dropLast() { invocation.console.fail(ControlError(problem)) }
         if let last = problems.last { throw ControlError(last) }
         do throws(GatewayError) {
-            return try Configuration.load(
-                path: path, environment: invocation.environment, files: files
-            ).settings
+            return try Configuration.load(path: path, environment: invocation.environment, files: files)
         } catch {
             throw ControlError(error)
         }

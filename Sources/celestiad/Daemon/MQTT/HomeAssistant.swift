@@ -22,6 +22,32 @@ struct HomeAssistant: Sendable {
         MQTTMessage(availabilityTopic, isOnline ? "online" : "offline", isRetained: true)
     }
 
+    /// Where it shows whether a broker is the one that we are connected to.
+    var probeTopic: String { "\(base)/probe" }
+
+    /// All that the broker is to keep, save `availability`.
+    func retained(_ status: StatusDocument) -> [MQTTMessage] {
+        discovery(status) + states(status) + status.recorders.map { availability($0, now: status.time) }
+    }
+
+    // MARK: Availability
+
+    /// What was read from a recorder is not shown as if it were so now once it is older: as long as Zigbee2MQTT gives
+    /// devices that sleep.
+    static let staleAfter: TimeInterval = 25 * 3600
+
+    private func availabilityTopic(_ recorder: RecorderDocument) -> String {
+        "\(base)/\(Self.slug(recorder.id))/availability"
+    }
+
+    /// Whether a recorder's battery and storage are fresh. What was never read is unknown, not unavailable.
+    private func availability(_ recorder: RecorderDocument, now: Date) -> MQTTMessage {
+        let measured = [recorder.battery?.measuredAt, recorder.storage?.measuredAt].compactMap { $0 }.max()
+        let isStale = measured.map { now.timeIntervalSince($0) > Self.staleAfter } ?? false
+        return MQTTMessage(
+            availabilityTopic(recorder), isStale ? "offline" : "online", isRetained: true)
+    }
+
     // MARK: States
 
     /// The states of the hub and of each recorder, as one JSON object a topic.
@@ -58,6 +84,7 @@ struct HomeAssistant: Sendable {
     private struct RecorderState: Encodable {
         let connected: String
         let battery: Int?
+        let batteryMeasuredAt: Date?
         let storageFree: Int64?
         let storageSize: Int64?
         let pending: Int?
@@ -68,6 +95,7 @@ struct HomeAssistant: Sendable {
         init(_ recorder: RecorderDocument) {
             connected = ["syncing", "idle"].contains(recorder.link.state) ? "ON" : "OFF"
             battery = recorder.battery?.percent
+            batteryMeasuredAt = recorder.battery?.measuredAt
             storageFree = recorder.storage?.freeBytes
             storageSize = recorder.storage?.totalBytes
             pending = recorder.pendingCaptures
@@ -92,6 +120,8 @@ struct HomeAssistant: Sendable {
         var unit: String?
         var stateClass: String?
         var isDiagnostic = false
+        /// Whether it was measured by the recorder, and grows old.
+        var isMeasured = false
     }
 
     private static let ofRecorders = [
@@ -101,10 +131,10 @@ struct HomeAssistant: Sendable {
         Entity(component: "binary_sensor", key: "problem", name: "Problem", deviceClass: "problem"),
         Entity(
             component: "sensor", key: "battery", name: "Battery", deviceClass: "battery", unit: "%",
-            stateClass: "measurement"),
+            stateClass: "measurement", isMeasured: true),
         Entity(
             component: "sensor", key: "storage_free", name: "Storage free", deviceClass: "data_size",
-            unit: "B", stateClass: "measurement"),
+            unit: "B", stateClass: "measurement", isMeasured: true),
         Entity(
             component: "sensor", key: "storage_size", name: "Storage", deviceClass: "data_size", unit: "B",
             isDiagnostic: true),
@@ -148,10 +178,12 @@ struct HomeAssistant: Sendable {
     private struct Discovery: Encodable {
         let name: String
         let uniqueId: String
-        let objectId: String
+        let defaultEntityId: String
         let stateTopic: String
         let valueTemplate: String
-        let availabilityTopic: String
+        /// All of them must say `online`.
+        let availability: [[String: String]]
+        let availabilityMode = "all"
         let deviceClass: String?
         let unitOfMeasurement: String?
         let stateClass: String?
@@ -175,36 +207,31 @@ struct HomeAssistant: Sendable {
                 hwVersion: recorder.hardware.map { Text.clean($0) },
                 viaDevice: hubID)
             messages += Self.ofRecorders.map {
-                announce($0, "\(hubID)_\(slug)", "\(base)/\(slug)/state", device)
+                announce(
+                    $0, "\(hubID)_\(slug)", "\(base)/\(slug)/state", device,
+                    availability: $0.isMeasured ? [availabilityTopic(recorder)] : [])
             }
         }
         return messages
-    }
-
-    /// What takes a recorder's announcements and state back: an empty message, retained.
-    func withdrawal(of recorder: String) -> [MQTTMessage] {
-        let slug = Self.slug(recorder)
-        let topics =
-            Self.ofRecorders.map { topic($0, "celestiad_\(hub)_\(slug)") } + ["\(base)/\(slug)/state"]
-        return topics.map { MQTTMessage($0, "", isRetained: true) }
     }
 
     private func topic(_ entity: Entity, _ id: String) -> String {
         "\(discoveryPrefix)/\(entity.component)/\(id)/\(entity.key)/config"
     }
 
-    private func announce(_ entity: Entity, _ id: String, _ stateTopic: String, _ device: Device)
-        -> MQTTMessage
-    {
+    private func announce(
+        _ entity: Entity, _ id: String, _ stateTopic: String, _ device: Device, availability: [String] = []
+    ) -> MQTTMessage {
         MQTTMessage(
             topic(entity, id),
             json(
                 Discovery(
-                    name: entity.name, uniqueId: "\(id)_\(entity.key)", objectId: "\(id)_\(entity.key)",
+                    name: entity.name, uniqueId: "\(id)_\(entity.key)",
+                    defaultEntityId: "\(entity.component).\(id)_\(entity.key)".lowercased(),
                     stateTopic: stateTopic,
                     // What is not known is None, which Home Assistant shows as unknown.
                     valueTemplate: "{{ value_json.get('\(entity.key)') }}",
-                    availabilityTopic: availabilityTopic,
+                    availability: ([availabilityTopic] + availability).map { ["topic": $0] },
                     deviceClass: entity.deviceClass, unitOfMeasurement: entity.unit,
                     stateClass: entity.stateClass,
                     entityCategory: entity.isDiagnostic ? "diagnostic" : nil, device: device)),

@@ -31,11 +31,19 @@ struct MQTTService: Sendable {
     /// Runs until the task is cancelled, also where no broker is named. One that cannot be had is tried again and again,
     /// and told of once.
     func run() async {
-        if !settings.host.isEmpty { await keepConnected() }
+        control.gateway.board.clearBrokerTrouble()
+        let book = await AnnouncementBook.open(
+            in: control.gateway.configuration.stateDirectory, log: log)
+        await book.configure(settings)
+        if settings.host.isEmpty {
+            await takeBack(book)
+        } else {
+            await keepConnected(book)
+        }
         while !Task.isCancelled { try? await Task.sleep(for: .seconds(1 << 30)) }
     }
 
-    private func keepConnected() async {
+    private func keepConnected(_ book: AnnouncementBook) async {
         let loop: EventLoop
         do throws(SystemError) {
             loop = try EventLoop.start(name: "mqtt")
@@ -48,16 +56,21 @@ struct MQTTService: Sendable {
         var attempts = RetryState()
         var random = SystemRandomNumberGenerator()
         var isTold = false
+        if let exposure = settings.exposure(hasPassword: (try? settings.password()) != nil) {
+            log.warning("MQTT: \(exposure) → \(MQTTConfiguration.exposureHint)")
+        }
         while !Task.isCancelled {
             let reason: String
-            switch await attempt(client) {
+            var kind = BrokerTrouble.Kind.unreachable
+            switch await attempt(client, book) {
             case .success(let lost):
                 attempts.progressed()
                 isTold = false
                 reason = lost
-            case .failure(let error): reason = error.message
+            case .failure(let error): (kind, reason) = (BrokerTrouble.Kind(error.code), error.message)
             }
             guard !Task.isCancelled else { break }
+            control.gateway.board.note(kind, of: settings.address, reason)
             if !isTold { log.warning("MQTT: \(Terminal.printable(reason)); it is tried again", .mqttFailed) }
             isTold = true
             try? await Task.sleep(for: attempts.failed(retry, using: &random))
@@ -65,25 +78,33 @@ struct MQTTService: Sendable {
     }
 
     /// One connection, from its beginning to its end; why it ended.
-    private func attempt(_ client: MQTTClient) async -> Result<String, MQTTError> {
+    private func attempt(_ client: MQTTClient, _ book: AnnouncementBook) async -> Result<String, MQTTError> {
         do throws(MQTTError) {
-            // The connecting blocks its loop and cannot be ended: a stop leaves it behind.
-            let connecting = Task { () -> Result<AsyncStream<MQTTEvent>, MQTTError> in
-                do throws(MQTTError) {
-                    return .success(try await client.connect(try settings.forClient(homeAssistant)))
-                } catch {
-                    return .failure(error)
-                }
-            }
-            guard let connected = await Self.unlessCancelled(connecting) else { return .success("stopped") }
-            let events = try connected.get()
+            let connection = try settings.forClient(
+                "celestiad-\(homeAssistant.hub)", will: homeAssistant.availability(false))
+            guard let events = try await Self.connect(client, connection) else { return .success("stopped") }
             log.notice("MQTT: connected to \(settings.host):\(settings.port)", .mqttConnected)
-            let reason = await follow(client, events)
+            control.gateway.board.clearBrokerTrouble()
+            let reason = await follow(client, events, book)
             if Task.isCancelled { await leave(client) }
             return .success(reason)
         } catch {
             return .failure(error)
         }
+    }
+
+    /// nil when the task is cancelled: the connecting blocks its loop and cannot be ended, and is left behind.
+    static func connect(
+        _ client: MQTTClient, _ settings: MQTTSettings
+    ) async throws(MQTTError) -> AsyncStream<MQTTEvent>? {
+        let connecting = Task { () -> Result<AsyncStream<MQTTEvent>, MQTTError> in
+            do throws(MQTTError) {
+                return .success(try await client.connect(settings))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try await unlessCancelled(connecting)?.get()
     }
 
     private static func unlessCancelled<Value: Sendable>(_ task: Task<Value, Never>) async -> Value? {
@@ -109,7 +130,8 @@ struct MQTTService: Sendable {
         }.value
     }
 
-    private static func first(
+    /// Whichever ends first; the other is left behind.
+    static func first(
         _ left: @escaping @Sendable () async -> Void, _ right: @escaping @Sendable () async -> Void
     ) async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
@@ -130,7 +152,9 @@ struct MQTTService: Sendable {
         case lost(String)
     }
 
-    private func follow(_ client: MQTTClient, _ events: AsyncStream<MQTTEvent>) async -> String {
+    private func follow(
+        _ client: MQTTClient, _ events: AsyncStream<MQTTEvent>, _ book: AnnouncementBook
+    ) async -> String {
         let changes = await control.changes()
         let (steps, continuation) = AsyncStream.makeStream(
             of: Step.self, bufferingPolicy: .bufferingNewest(4))
@@ -154,18 +178,21 @@ struct MQTTService: Sendable {
             continuation.finish()
         }
         defer { feeder.cancel() }
-        var told = Told()
+        var told: [String: MQTTMessage] = [:]
         do throws(MQTTError) {
             try await client.subscribe(to: homeAssistant.birthTopic)
-            try await tell(client, &told)
+            try await tell(client, &told, book)
             try await client.publish(homeAssistant.availability(true))
+            // Not before: only who is connected here can tell whether a former broker is this one by another name.
+            let takingBack = Task { await takeBack(book, beside: client) }
+            defer { takingBack.cancel() }
             for await step in steps {
                 switch step {
                 case .lost(let reason): return reason
-                case .everything: told = Told(recorders: told.recorders)
+                case .everything: told = [:]
                 case .look: break
                 }
-                try await tell(client, &told)
+                try await tell(client, &told, book)
                 if case .everything = step { try await client.publish(homeAssistant.availability(true)) }
                 try? await Task.sleep(for: Self.gathering)
             }
@@ -175,42 +202,50 @@ struct MQTTService: Sendable {
         }
     }
 
-    /// What the broker has.
-    private struct Told {
-        var messages: [String: MQTTMessage] = [:]
-        var recorders: Set<String> = []
-    }
-
-    /// Publishes what is not there yet, or is not the same any more.
-    private func tell(_ client: MQTTClient, _ told: inout Told) async throws(MQTTError) {
+    /// Publishes what is not there yet, or is not the same any more, and takes back what should not be there.
+    private func tell(
+        _ client: MQTTClient, _ told: inout [String: MQTTMessage], _ book: AnnouncementBook
+    ) async throws(MQTTError) {
         guard let status = try? await control.status() else { return }
-        let recorders = Set(status.recorders.map(\.id))
-        var messages = told.recorders.subtracting(recorders).sorted().flatMap(homeAssistant.withdrawal)
-        messages += homeAssistant.discovery(status) + homeAssistant.states(status)
-        for message in messages where told.messages[message.topic] != message {
-            try await client.publish(message)
-            told.messages[message.topic] = message
+        let messages = homeAssistant.retained(status)
+        let topics = Set(messages.map(\.topic) + [homeAssistant.availabilityTopic])
+        let before = await book.topics
+        if !topics.isSubset(of: before) { await book.note(before.union(topics)) }
+        let gone = before.subtracting(topics)
+        for topic in gone.sorted() {
+            try await client.publish(MQTTMessage(topic, "", isRetained: true))
+            told[topic] = nil
         }
-        told.recorders = recorders
+        for message in messages where told[message.topic] != message {
+            try await client.publish(message)
+            told[message.topic] = message
+        }
+        guard !gone.isEmpty else { return }
+        try await client.delivered()
+        await book.note(topics)
     }
 }
 
 extension MQTTConfiguration {
     /// For one attempt; the password is read anew each time.
-    fileprivate func forClient(_ homeAssistant: HomeAssistant) throws(MQTTError) -> MQTTSettings {
-        var client = MQTTSettings(
-            host: host, port: port, clientID: "celestiad-\(homeAssistant.hub)",
-            will: homeAssistant.availability(false))
+    func forClient(_ id: String, will: MQTTMessage?) throws(MQTTError) -> MQTTSettings {
+        var client = MQTTSettings(host: host, port: port, clientID: id, will: will)
         (client.username, client.usesTLS, client.caFile) = (username, usesTLS, caFile)
-        if let passwordFile {
-            guard let password = try Self.password(in: passwordFile) else {
-                throw MQTTError(.invalidSettings, "there is no password of the broker in \(passwordFile)")
-            }
-            client.password = password
-        } else if let credentialFile {
-            client.password = try Self.password(in: credentialFile)
-        }
+        client.password = try password()
         return client
+    }
+
+    /// nil: there is none, and none was named.
+    func password() throws(MQTTError) -> String? {
+        guard let passwordFile else {
+            return try credentialFile.flatMap { file throws(MQTTError) in
+                try Self.password(in: file)
+            }
+        }
+        guard let password = try Self.password(in: passwordFile) else {
+            throw MQTTError(.invalidSettings, "there is no password of the broker in \(passwordFile)")
+        }
+        return password
     }
 
     private static func password(in file: String) throws(MQTTError) -> String? {
@@ -220,6 +255,18 @@ extension MQTTConfiguration {
         } catch {
             throw MQTTError(.invalidSettings, "the password of the broker cannot be read")
         }
+    }
+}
+
+extension BrokerTrouble.Kind {
+    fileprivate init(_ code: MQTTError.Code) {
+        self =
+            switch code {
+            case .noLibrary: .libraryAbsent
+            case .invalidSettings: .settings
+            case .refused: .refused
+            case .unreachable, .notConnected: .unreachable
+            }
     }
 }
 

@@ -15,13 +15,13 @@ struct MetricsService: Sendable {
     /// Runs until the task is cancelled, also where nothing is wanted.
     func run() async {
         await withDiscardingTaskGroup { group in
-            if let path = settings.file { group.addTask { await write(MetricsFile(path: path)) } }
+            if let path = settings.file { group.addTask { await write(ReplacedFile(path: path)) } }
             if let address = settings.address { group.addTask { await serve(address) } }
             while !Task.isCancelled { try? await Task.sleep(for: .seconds(1 << 30)) }
         }
     }
 
-    private func write(_ file: MetricsFile) async {
+    private func write(_ file: ReplacedFile) async {
         while !Task.isCancelled {
             let text = await text()
             let failure = await DoctorLook.look("the file system", within: Self.patience) {

@@ -9,7 +9,7 @@ enum RunVerb {
     static let verb = Verb(
         name: "run", summary: "Run the daemon in the foreground, as systemd does.",
         discussion: [
-            "Reads \(Configuration.defaultPath) and, over it, the environment; docs/configuration.md lists the keys. "
+            "Reads \(Configuration.defaultPath) and, over it, the environment; celestiad.conf(5) lists the keys. "
                 + "Ends in order with SIGTERM or SIGINT: what is under way is put down where it is, and the next start goes "
                 + "on with it."
         ],

@@ -40,6 +40,8 @@ extension Configuration {
 
     /// The file that is read when no other is named.
     package static let defaultPath = "/etc/celestiad/celestiad.conf"
+    /// Where a user's own settings belong: no package ever brings this file.
+    package static let localPath = "\(defaultPath).d/local.conf"
 
     /// Reads the file (missing is fine unless `path` was named by the user), the `*.conf` in the folder beside it that has
     /// its name and `.d`, in the order of their names, and the environment.
@@ -192,7 +194,7 @@ private struct ConfigurationReading {
             throw GatewayError(
                 .configuration, "there is no environment variable \(Terminal.printable(name))",
                 hint: nearest.map { "Did you mean \($0)?" }
-                    ?? "docs/configuration.md lists those that there are.")
+                    ?? "celestiad.conf(5) lists those that there are.")
         }
     }
 }

@@ -2,6 +2,9 @@ import Control
 
 /// Help, made from the declarations of the verbs. Pure.
 enum HelpText {
+    /// Where the package puts docs/.
+    static let documents = "/usr/share/doc/celestiad/docs"
+
     /// `celestiad VERB …` with what it takes.
     static func usage(_ verb: Verb) -> String {
         var words = ["celestiad", verb.name]
@@ -42,7 +45,7 @@ enum HelpText {
         lines +=
             ["", "exit codes:"]
             + entries(ExitCode.allCases.map { ("\($0.rawValue)", $0.meaning) }, width: width)
-        lines += ["", "celestiad help VERB says more; docs/json.md is for programs."]
+        lines += ["", "celestiad help VERB says more; \(documents)/json.md is for programs."]
         return lines
     }
 

@@ -20,6 +20,8 @@ enum Completion: Sendable, Hashable {
     case nothing, files, folders
     /// Ids that the daemon knows now.
     case recorders, sessions
+    /// Addresses of recorders that are paired or in reach.
+    case nearby
     case verbs
 }
 
@@ -47,7 +49,8 @@ struct Option: Sendable, Hashable {
     var actions: [String] = []
     var completes = Completion.nothing
 
-    static let json = Option(name: "json", help: "Print JSON (docs/json.md) instead of text.")
+    static let json = Option(
+        name: "json", help: "Print JSON instead of text (\(HelpText.documents)/json.md).")
     static let bus = Option(
         name: "bus", value: "ADDRESS",
         help: "The message bus; also CELESTIAD_BUS. Default: the system bus.")

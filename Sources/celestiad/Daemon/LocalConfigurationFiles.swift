@@ -37,7 +37,7 @@ struct LocalConfigurationFiles: ConfigurationFiles {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw GatewayError(
                 .configuration, "the configuration file \(path) is not UTF-8 text",
-                hint: "It is an INI file; see docs/configuration.md.")
+                hint: "It is an INI file; see celestiad.conf(5).")
         }
         return text
     }

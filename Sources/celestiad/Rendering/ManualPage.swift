@@ -83,7 +83,12 @@ enum ManualPage: String, CaseIterable {
             Configuration().stateDirectory,
             "The queue, the files that are not in the cloud yet, and the login.")
         page.section("DIAGNOSIS")
-        page.example(["celestiad status", "journalctl -u celestiad"])
+        page.example(["celestiad doctor", "celestiad status", "journalctl -u celestiad"])
+        page.text("What is in the journal is described in \(HelpText.documents)/logging.md.")
+        page.section("RELOAD")
+        page.text(
+            "systemctl reload celestiad checks the configuration first, as celestiad config check does, and fails when it is "
+                + "not understood: nothing is changed then. Nothing that is under way ends by a reload.")
         page.section("CREDENTIALS")
         page.item(
             "celestiad.password",
@@ -102,6 +107,11 @@ enum ManualPage: String, CaseIterable {
             "An INI file of [Section] and Key=Value lines; comments begin with # or ;. The files of the folder are read after "
                 + "it in the order of their names, and environment variables last: the later goes before the earlier. What "
                 + "is not understood keeps the service from starting; celestiad config check finds it before that."
+        )
+        page.text(
+            "Settings of your own belong into \(Configuration.localPath), which no package brings: a new version of "
+                + "\(Configuration.defaultPath) then replaces the old one without a question. systemctl reload celestiad "
+                + "checks what is there and lets it count without a restart, where a key can do so."
         )
         var section = ""
         for key in ConfigurationKey.all {

@@ -113,6 +113,8 @@ enum ConfigurationText {
     static var sample: [String] {
         [
             "# See celestiad.conf(5). What is commented out has its default.",
+            "# Your own settings belong into \(Configuration.localPath), which goes before this file:",
+            "# a new version of this file then replaces it without a question.",
             "# Read again by systemctl reload celestiad; celestiad config check says what is wrong before that.",
         ]
             + sections(ConfigurationKey.all, \.section) { key in

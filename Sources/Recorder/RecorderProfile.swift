@@ -4,6 +4,13 @@ package import ObjectTransfer
 package enum RecorderProfile {
     /// The Celestia Capture service.
     package static let captureService = vendor(0x0001)
+    /// Whether a device is a recorder, by the services that it advertises or has. A discovery's filter does not tell: BlueZ
+    /// merges other programs' wishes into what it reports.
+    package static func isOffered(by services: [String]) -> Bool {
+        services.contains(captureService.description)
+            || services.contains(ObjectTransferService.uuid.description)
+    }
+
     /// Capture Status: read, notify; see ``CaptureStatus``.
     package static let captureStatus = capture(0x0002)
     /// Clock: write; see ``ClockValue``.

@@ -6,12 +6,12 @@ import Testing
 
 /// What is made from the declarations of the verbs: completions and manual pages.
 @Suite(.timeLimit(.minutes(5))) struct GeneratedTextTests {
-    /// Runs a program on a script; nil where the machine does not have it.
-    private func run(_ program: [String], _ script: [String]) throws -> (status: Int32, output: String)? {
-        let path = ["/usr/bin/\(program[0])", "/bin/\(program[0])"].first {
-            FileManager.default.isExecutableFile(atPath: $0)
-        }
-        guard let path else { return nil }
+    /// Runs a program of `scripts/install-packages test` on a script.
+    private func run(_ program: [String], _ script: [String]) throws -> (status: Int32, output: String) {
+        let path = try #require(
+            ["/usr/bin/\(program[0])", "/bin/\(program[0])"].first {
+                FileManager.default.isExecutableFile(atPath: $0)
+            }, "\(program[0]) is not installed")
         let folder = TemporaryDirectory()
         let file = folder.path + "/script"
         try Data((script.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: file))
@@ -21,7 +21,7 @@ import Testing
         process.environment = ["PATH": folder.path + ":/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
         // Stands in for the program, which is asked for ids.
         let stub = folder.path + "/celestiad"
-        try Data("#!/bin/sh\necho CR1-0042\n".utf8).write(to: URL(fileURLWithPath: stub))
+        try Data("#!/bin/sh\necho CR1-0042; echo logout\n".utf8).write(to: URL(fileURLWithPath: stub))
         chmod(stub, 0o755)
         let pipe = Pipe()
         (process.standardOutput, process.standardError) = (pipe, pipe)
@@ -42,7 +42,9 @@ import Testing
             (["celestiad", "--bus", "x", "st"], "status", "scan"),
             (["celestiad", "--bus", "x", "device", "re"], "rename", "unbind"),
             (["celestiad", "--b"], "--bus", "status"),
-            (["celestiad", "cloud", "download", "x", "--to", "/us"], "/usr", "/tmp"),
+            (["celestiad", "pair", "--device", "CR"], "CR1-0042", "logout"),
+            (["celestiad", "pair", "--device=", "CR"], "CR1-0042", "logout"),
+            (["celestiad", "device", "rename", ""], "CR1-0042", "rename"),
         ] as [([String], String, String)])
     func bashCompletes(_ words: [String], _ offered: String, _ other: String) throws {
         let script =
@@ -51,7 +53,7 @@ import Testing
                 "COMP_CWORD=\(words.count - 1)",
                 "_celestiad", "printf '%s\\n' \"${COMPREPLY[@]}\"",
             ]
-        let result = try #require(try run(["bash"], script))
+        let result = try run(["bash"], script)
         let replies = result.output.split(separator: "\n").map(String.init)
         #expect(replies.contains(offered), "\(result)")
         #expect(!replies.contains(other), "\(result)")
@@ -70,9 +72,7 @@ import Testing
 
     @Test(arguments: ["zsh", "fish", "bash"]) func shellsUnderstandTheirScripts(_ name: String) throws {
         let shell = try #require(ShellCompletion.Shell(rawValue: name))
-        guard let result = try run([name, "-n"], ShellCompletion.script(for: shell, Program.verbs)) else {
-            return
-        }
+        let result = try run([name, "-n"], ShellCompletion.script(for: shell, Program.verbs))
         #expect(result.status == 0 && result.output.isEmpty, "\(result)")
     }
 
@@ -90,7 +90,7 @@ import Testing
     @Test(arguments: ManualPage.allCases) func manualPagesHaveNoFault(_ page: ManualPage) throws {
         let lines = page.lines(Program.verbs)
         #expect(lines.contains(".SH NAME"))
-        guard let result = try run(["groff", "-man", "-Tutf8", "-ww", "-z"], lines) else { return }
+        let result = try run(["groff", "-man", "-Tutf8", "-ww", "-z"], lines)
         #expect(result.status == 0 && result.output.isEmpty, "\(result)")
     }
 
@@ -104,5 +104,9 @@ import Testing
         let keys = ConfigurationText.sample.filter { $0.hasPrefix("#") && !$0.hasPrefix("# ") }
         #expect(keys.count > 10)
         #expect(keys.allSatisfy { $0.contains("=") })
+        #expect(
+            ConfigurationText.sample.prefix(4).contains {
+                $0.contains("/etc/celestiad/celestiad.conf.d/local.conf")
+            })
     }
 }

@@ -47,19 +47,13 @@ struct Scanner: Sendable {
         let adapters = Set(await context.bluez.adapters.filter { context.mayUse($0) }.map(\.path))
         return await context.bluez.devices.compactMap { device in
             guard adapters.contains(device.adapter), let address = device.address,
-                device.isHeard || device.isConnected == true, isRecorder(device)
+                device.isHeard || device.isConnected == true,
+                RecorderProfile.isOffered(by: device.uuids ?? [])
             else { return nil }
             return SeenRecorder(
                 address: address, name: device.name.map { Terminal.printable($0, limit: 40) },
                 rssi: device.rssi.map(Int.init), isPaired: device.isPaired == true, serial: known[address])
         }
-    }
-
-    /// By what it advertises: BlueZ merges other programs' wishes into what it reports.
-    private static func isRecorder(_ device: Device) -> Bool {
-        let uuids = device.uuids ?? []
-        return uuids.contains(ObjectTransferService.uuid.description)
-            || uuids.contains(RecorderProfile.captureService.description)
     }
 
     private func knownSerials() async -> [String: String] {

@@ -8,6 +8,7 @@ enum CompletionsVerb {
             Action($0.rawValue, "", "Print the completions for \($0.rawValue).")
         } + [
             Action("devices", "", "Print the ids of the paired recorders."),
+            Action("nearby", "", "Print the addresses of the recorders that are paired or in reach."),
             Action("sessions", "", "Print the ids of the newest sessions."),
             Action("verbs", "", "Print the verbs."),
         ])
@@ -28,11 +29,19 @@ enum CompletionsVerb {
         case "verbs": console.print(Program.verbs.map(\.name))
         case "devices":
             console.print(try await invocation.connect().recorders().map(\.id).filter(isPlain))
+        case "nearby":
+            console.print(try await nearby(invocation).filter(isPlain))
         default:
             let page = try await invocation.connect().sessions(SessionQuery(limit: 100))
             console.print(page.sessions.map(\.id).filter(isPlain))
         }
         return .success
+    }
+
+    private static func nearby(_ invocation: Invocation) async throws(ControlError) -> [String] {
+        let paired = try await invocation.connect().recorders().compactMap(\.address)
+        let bus = CommandRunner.busAddress(invocation.arguments, invocation.environment)
+        return Set(paired + (await NearbyRecorders.addresses(bus))).sorted()
     }
 
     /// A shell expands what it is offered, and a serial number is what a recorder says that it is: only ids that mean

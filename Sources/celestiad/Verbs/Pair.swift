@@ -11,13 +11,13 @@ enum PairVerb {
         options: [
             Option(
                 name: "device", value: "ID",
-                help: "The recorder's address, or its id if it was paired before."),
+                help: "The recorder's address, or its id if it was paired before.", completes: .nearby),
             Option(name: "yes", short: "y", help: "Answer yes, also to the comparison of the numbers."),
             Option(
                 name: "passkey-file", value: "FILE",
                 help:
-                    "The six digits that the recorder shows, to compare with or to enter; - is standard input."
-            ),
+                    "The six digits that the recorder shows, to compare with or to enter; - is standard input.",
+                completes: .files),
             Option(
                 name: "allow-just-works",
                 help:

@@ -1,4 +1,5 @@
 import Control
+import EventLoop
 import Testing
 
 @testable import celestiad
@@ -107,5 +108,19 @@ import Testing
     {
         guard case .run(_, let arguments) = try parser.parse(["status"] + words) else { return }
         #expect(CommandRunner.busAddress(arguments, environment) == address)
+    }
+
+    /// journald takes the level of each line from a prefix; a terminal would show it.
+    @Test(arguments: [
+        (true, "<3>celestiad: it fails\n<3>  → mend it\n"), (false, "celestiad: it fails\n  → mend it\n"),
+    ])
+    func errorsHaveTheirLevelInTheJournal(_ isJournal: Bool, _ expected: String) {
+        let written = Locked("")
+        var console = Console(
+            write: { _ in }, writeError: { text in written.withLock { $0 += text } }, input: ScriptedInput([])
+        )
+        console.errorIsJournal = isJournal
+        console.fail(ControlError(.failed, "it fails", hint: "mend it"))
+        #expect(written.withLock { $0 } == expected)
     }
 }

@@ -83,7 +83,7 @@ package final class Log: Sendable {
     /// The log of a process: the journal where standard error is one (`journalStream` is JOURNAL_STREAM of systemd.exec(5)),
     /// otherwise lines on standard error.
     package static func ofProcess(level: LogLevel, journalStream: String?) -> Log {
-        let isJournal = journalStream.map(Self.isStandardError) ?? false
+        let isJournal = isStandardError(journalStream)
         let console: Sink = { entry in
             // journald takes the level of a plain line from its prefix.
             let prefix = isJournal ? "<\(entry.level.rawValue)>" : "\(entry.level.name): "
@@ -98,8 +98,8 @@ package final class Log: Sendable {
             sinks: [.console: console, .journal: { if !socket.send($0) { console($0) } }])
     }
 
-    /// Whether `DEVICE:INODE` is what standard error is.
-    private static func isStandardError(_ stream: String) -> Bool {
+    /// Whether standard error is the journal: the `DEVICE:INODE` of JOURNAL_STREAM, where there is one.
+    package static func isStandardError(_ stream: String?) -> Bool {
         var info = stat()
         return fstat(STDERR_FILENO, &info) == 0 && stream == "\(info.st_dev):\(info.st_ino)"
     }

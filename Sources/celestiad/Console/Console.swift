@@ -1,6 +1,7 @@
 import Control
 import EventLoop
 import FoundationEssentials
+import Gateway
 import Glibc
 
 /// Where a verb prints and asks. Data go to standard output; everything else to standard error.
@@ -15,6 +16,8 @@ struct Console: Sendable {
     /// Columns of the terminal.
     var width: @Sendable () -> Int? = { nil }
     var hasColor = false
+    /// Whether standard error is systemd's journal, which takes the level of a line from a prefix (sd-daemon(3)).
+    var errorIsJournal = false
     var now: @Sendable () -> Date = { Date() }
     var offset: @Sendable (Int64) -> Int = { _ in 0 }
 
@@ -50,9 +53,10 @@ struct Console: Sendable {
     /// An error: what happened, why, what to do next.
     func fail(_ error: ControlError) {
         let layout = errorLayout
-        note(layout.paint("celestiad:", .red) + " " + Text.clean(error.message, limit: 1000))
+        let level = errorIsJournal ? "<\(LogLevel.error.rawValue)>" : ""
+        note(level + layout.paint("celestiad:", .red) + " " + Text.clean(error.message, limit: 1000))
         for line in (error.hint ?? "").split(separator: "\n") {
-            note("  → " + Text.clean(String(line), limit: 1000))
+            note(level + "  → " + Text.clean(String(line), limit: 1000))
         }
     }
 
@@ -122,7 +126,8 @@ extension Console {
             errorIsTerminal: isatty(STDERR_FILENO) == 1 && !isDumb,
             inputIsTerminal: isatty(STDIN_FILENO) == 1,
             hasUnicode: folded.contains("utf-8") || folded.contains("utf8"), width: terminalWidth,
-            hasColor: environment["NO_COLOR", default: ""].isEmpty, offset: secondsEastOfUTC)
+            hasColor: environment["NO_COLOR", default: ""].isEmpty,
+            errorIsJournal: Log.isStandardError(environment["JOURNAL_STREAM"]), offset: secondsEastOfUTC)
     }
 
     @Sendable private static func terminalWidth() -> Int? {

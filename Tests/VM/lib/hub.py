@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from scenario import expect, expect_equal, fail, note, wait_until
 PROJECT = "/vm/project"
 PASSWORD = "countess-of-lovelace"
 OPERATOR = "ada"
+BEGAN = int(time.time())
 # The guest has little memory, and its disk is memory.
 SETTINGS = {"General": {"LogLevel": "debug"}, "Queue": {"ReservedMiB": 16, "ReservedPercent": 0}}
 
@@ -217,16 +219,22 @@ def call_shell(function):
     subprocess.run(["bash", "-c", f". {PROJECT}/scripts/vm/guest/install-celestiad && {function}"], check=True)
 
 
-def packages():
-    """The Debian package that was built, and the same as a newer version."""
+def packages(*kinds):
+    """The Debian package that was built (`celestiad`), the same as a newer version (`newer`), and that with another
+    configuration file (`newer-settings`)."""
     folder = Path(PROJECT, ".build/package")
-    (built,), (newer,) = folder.glob("celestiad_*_amd64.deb"), folder.glob("newer_*_amd64.deb")
-    return built, newer
+    return [path for kind in kinds or ["celestiad", "newer"] for path in folder.glob(f"{kind}_*_amd64.deb")]
 
 
 def command_line(user, *arguments):
     """`celestiad …` by a user of the machine, with nothing of root's but the terminal."""
-    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--", "celestiad", *map(str, arguments)]
+    return as_user(user, "celestiad", *map(str, arguments))
+
+
+def as_user(user, *command, groups="--init-groups"):
+    """A command line by a user of the machine, as after a new login; `--clear-groups`: as one who logged in before being made
+    a member of any group."""
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", groups, "--", *command]
 
 
 def add_user(name, *groups):
@@ -253,6 +261,19 @@ def unit(name, of="celestiad.service"):
     """A property of the service, as systemd sees it."""
     show = ["systemctl", "show", "--value", "--property", name, of]
     return subprocess.run(show, check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+
+def entries(*matches):
+    """The service's entries in the journal since this scenario began, with every field."""
+    show = ["journalctl", "--unit", "celestiad.service", "--since", f"@{BEGAN}", "--output", "json", "--no-pager", *matches]
+    lines = subprocess.run(show, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def message_ids():
+    """The id of each kind of event, as docs/logging.md has them."""
+    rows = re.findall(r"^\| (\w+) \|.*\| `(\w{32})` \|$", Path(PROJECT, "docs/logging.md").read_text(), re.MULTILINE)
+    return dict(rows)
 
 
 def journal():

@@ -94,6 +94,16 @@ import Testing
         #expect(result.status == 0 && result.output.isEmpty, "\(result)")
     }
 
+    /// debian/celestiad.docs puts README.md and docs/ below the folder that is named.
+    @Test(arguments: ManualPage.allCases) func documentsThatPagesNameAreThere(_ page: ManualPage) {
+        let text = page.lines(Program.verbs).joined(separator: "\n").replacing("\\-", with: "-")
+        let project = URL(fileURLWithPath: #filePath).appending(path: "../../..").standardized.path
+        for match in text.matches(of: /\/usr\/share\/doc\/celestiad(\/[\w\/-]+\.md)/) {
+            #expect(FileManager.default.fileExists(atPath: project + match.1), "\(match.0)")
+        }
+        #expect(!text.contains(/(^|[^\/\w])docs\//))
+    }
+
     @Test func theProgramsPageHasEveryVerb() {
         let text = ManualPage.program.lines(Program.verbs).joined(separator: "\n")
         for verb in Program.verbs { #expect(text.contains("celestiad \(verb.name)")) }

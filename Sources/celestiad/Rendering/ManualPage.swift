@@ -87,7 +87,7 @@ enum ManualPage: String, CaseIterable {
         page.text("What is in the journal is described in \(HelpText.documents)/logging.md.")
         page.section("RELOAD")
         page.text(
-            "systemctl reload celestiad checks the configuration first, as celestiad config check does, and fails when it is "
+            "A reload (systemctl reload celestiad) checks the configuration first, as celestiad config check does, and fails when it is "
                 + "not understood: nothing is changed then. Nothing that is under way ends by a reload.")
         page.section("CREDENTIALS")
         page.item(

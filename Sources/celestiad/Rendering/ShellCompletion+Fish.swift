@@ -25,7 +25,7 @@ extension ShellCompletion {
     private static func fishHelpers(_ valued: [String]) -> [String] {
         [
             "# fish completion for celestiad",
-            "# The words before the cursor, without celestiad itself, options and their values.",
+            "# The words before the cursor, without the program, options and their values.",
             "function __celestiad_words",
             "    set -l words (commandline -opc)",
             "    set -e words[1]",

@@ -21,6 +21,7 @@ actor StubModel: ControlModel {
     var found = [Fixtures.scanResult]
     var hangs = false
     var statusDocument = Fixtures.status
+    var storageDocument = Fixtures.storage
     /// Instead of the one that there is.
     var sessionDocuments: [SessionDocument]?
 
@@ -112,7 +113,7 @@ actor StubModel: ControlModel {
 
     func storage() async throws(ControlError) -> StorageReportDocument {
         try record("storage")
-        return Fixtures.storage
+        return storageDocument
     }
 
     func importFile(_ request: ImportRequest) async throws(ControlError) -> ImportDocument {

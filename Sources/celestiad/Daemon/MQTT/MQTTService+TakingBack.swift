@@ -8,8 +8,10 @@ extension MQTTService {
     private static let probing = Duration.seconds(2)
 
     /// Takes back what former brokers were given, each as soon as it is reached. `main` is the connection to the broker
-    /// that is configured; nil: none is.
-    func takeBack(_ book: AnnouncementBook, beside main: MQTTClient? = nil) async {
+    /// that is configured; nil: none is. `isDone` is called after each.
+    func takeBack(
+        _ book: AnnouncementBook, beside main: MQTTClient? = nil, then isDone: @Sendable () -> Void = {}
+    ) async {
         guard await !book.formers.isEmpty, let loop = try? EventLoop.start(name: "mqtt-former") else {
             return
         }
@@ -26,6 +28,7 @@ extension MQTTService {
                     try await takeBack(former, book, on: loop, beside: main)
                     guard !Task.isCancelled else { return }
                     await book.forget(former)
+                    isDone()
                     log.notice("MQTT: taken back what was announced at \(broker)", .mqttConnected)
                 } catch {
                     guard !Task.isCancelled, told.insert(broker).inserted else { continue }

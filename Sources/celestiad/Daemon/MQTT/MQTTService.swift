@@ -148,7 +148,6 @@ struct MQTTService: Sendable {
 
     private enum Step: Sendable {
         case look
-        case everything
         case lost(String)
     }
 
@@ -156,50 +155,62 @@ struct MQTTService: Sendable {
         _ client: MQTTClient, _ events: AsyncStream<MQTTEvent>, _ book: AnnouncementBook
     ) async -> String {
         let changes = await control.changes()
+        // Not a step: of too many the oldest are dropped.
+        let isAnew = Locked(false)
         let (steps, continuation) = AsyncStream.makeStream(
             of: Step.self, bufferingPolicy: .bufferingNewest(4))
-        let feeder = Task {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { for await _ in changes { continuation.yield(.look) } }
-                group.addTask {
-                    while (try? await Task.sleep(for: Self.interval)) != nil { continuation.yield(.look) }
-                }
-                for await event in events {
-                    switch event {
-                    case .message(let topic, let payload):
-                        if topic == homeAssistant.birthTopic, payload == "online" {
-                            continuation.yield(.everything)
-                        }
-                    case .lost(let reason): continuation.yield(.lost(reason))
-                    }
-                }
-                group.cancelAll()
-            }
-            continuation.finish()
+        let tellAnew: @Sendable () -> Void = {
+            isAnew.withLock { $0 = true }
+            continuation.yield(.look)
         }
+        let feeder = Task { await feed(continuation, changes, events, tellAnew) }
         defer { feeder.cancel() }
         var told: [String: MQTTMessage] = [:]
         do throws(MQTTError) {
             try await client.subscribe(to: homeAssistant.birthTopic)
             try await tell(client, &told, book)
             try await client.publish(homeAssistant.availability(true))
-            // Not before: only who is connected here can tell whether a former broker is this one by another name.
-            let takingBack = Task { await takeBack(book, beside: client) }
+            // Not before: only who is connected here can tell whether a former broker is this one by another name. Where that
+            // did not show, what is told anew mends it.
+            let takingBack = Task { await takeBack(book, beside: client, then: tellAnew) }
             defer { takingBack.cancel() }
             for await step in steps {
-                switch step {
-                case .lost(let reason): return reason
-                case .everything: told = [:]
-                case .look: break
+                if case .lost(let reason) = step { return reason }
+                let isAll = isAnew.withLock { flag in
+                    defer { flag = false }
+                    return flag
                 }
+                if isAll { told = [:] }
                 try await tell(client, &told, book)
-                if case .everything = step { try await client.publish(homeAssistant.availability(true)) }
+                if isAll { try await client.publish(homeAssistant.availability(true)) }
                 try? await Task.sleep(for: Self.gathering)
             }
             return "the connection ended"
         } catch {
             return error.message
         }
+    }
+
+    /// Everything that is a reason to look again, until the connection is lost. `tellAnew` is for Home Assistant's start.
+    private func feed(
+        _ steps: AsyncStream<Step>.Continuation, _ changes: AsyncStream<ChangeKind>,
+        _ events: AsyncStream<MQTTEvent>, _ tellAnew: @Sendable () -> Void
+    ) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in changes { steps.yield(.look) } }
+            group.addTask {
+                while (try? await Task.sleep(for: Self.interval)) != nil { steps.yield(.look) }
+            }
+            for await event in events {
+                switch event {
+                case .message(let topic, let payload):
+                    if topic == homeAssistant.birthTopic, payload == "online" { tellAnew() }
+                case .lost(let reason): steps.yield(.lost(reason))
+                }
+            }
+            group.cancelAll()
+        }
+        steps.finish()
     }
 
     /// Publishes what is not there yet, or is not the same any more, and takes back what should not be there.

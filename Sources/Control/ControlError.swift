@@ -92,13 +92,13 @@ extension ControlError {
         case .remote where error.name == DBusErrorName.unknownMethod:
             self.init(
                 .failed, "the celestiad that runs does not know this request",
-                hint: "restart it after an upgrade: systemctl restart celestiad")
+                hint: "restart it after an upgrade: sudo systemctl restart celestiad")
         case .remote: self.init(.failed, error.description)
         case .cannotConnect:
             self.init(.noBus, error.message, hint: "is D-Bus running? see also --bus ADDRESS")
         case .disconnected: self.init(.noBus, "the message bus went away")
         case .noReply:
-            self.init(.timeout, "celestiad did not answer in time", hint: "journalctl -u celestiad")
+            self.init(.timeout, "celestiad did not answer in time", hint: "sudo journalctl -u celestiad")
         case .cancelled: self = .cancelled
         case .invalidArgument: self.init(.invalidArgument, error.message)
         case .malformed, .nameTaken: self.init(.failed, error.description)
@@ -108,6 +108,6 @@ extension ControlError {
     private static let startHint = "systemctl status celestiad"
 
     static let notRunning = ControlError(
-        .notRunning, "celestiad is not running", hint: "start it: systemctl start celestiad")
+        .notRunning, "celestiad is not running", hint: "start it: sudo systemctl start celestiad")
     static let cancelled = ControlError(.cancelled, "cancelled")
 }

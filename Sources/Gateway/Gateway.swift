@@ -259,7 +259,8 @@ package actor Gateway {
             let importer = try openImporter()
             let watch = FolderWatch(
                 folder: folder, settling: settings.settling, importer: importer.files, queue: queue,
-                log: log, clock: context.clock, executor: importer.loop)
+                log: log, clock: context.clock, executor: importer.loop,
+                report: { [board] in board.note($0) })
             return await endless { await watch.run() }
         } catch {
             return GatewayError(error)

@@ -12,10 +12,10 @@ extension GatewayError {
         switch error.code {
         case .busGone: self.init(.noBus, error.message)
         case .bluetoothdGone:
-            self.init(.notReady, error.message, hint: "Start it with: systemctl start bluetooth")
+            self.init(.notReady, error.message, hint: AdapterTrouble.bluetoothdAbsent.hint)
         case .adapterGone: self.init(.notReady, error.message, hint: "Plug the adapter in again.")
         case .adapterOff:
-            self.init(.notReady, error.message, hint: "Switch it on with: bluetoothctl power on")
+            self.init(.notReady, error.message, hint: AdapterTrouble.off.hint)
         case .timedOut, .authenticationTimedOut:
             self.init(.timeout, error.message, hint: "Keep the recorder near and awake, and try again.")
         case .inProgress: self.init(.notReady, error.message, hint: "Try again in half a minute.")

@@ -72,6 +72,37 @@ import Testing
         #expect(commands > 20)
     }
 
+    /// For users, where commands stand between backticks or in blocks.
+    private static let documents =
+        ["README.md"]
+        + [
+            "troubleshooting", "configuration", "logging", "metrics", "home-assistant",
+        ].map { "docs/\($0).md" }
+
+    /// What only root may do is advised with sudo before it, the same everywhere.
+    @Test func whatNeedsRootIsAdvisedWithSudo() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        // What an ordinary user may not do, or gets no answer to, and the `sudo` before it.
+        let privileged =
+            /(sudo )?\b(systemctl (-[a-z-]+ )*(start|stop|restart|reload|enable|disable|unmask|edit|daemon-reload|service-log-level)|rfkill unblock|journalctl|dmesg|setfacl|chown|modprobe|udevadm|usermod|apt-get|apt install|timedatectl set-ntp)\b/
+        var commands = 0
+        for file in try Self.sources() + Self.documents.map({ root.appendingPathComponent($0) }) {
+            let isCode = file.pathExtension == "swift"
+            let lines = try String(contentsOf: file, encoding: .utf8)
+                .split(separator: "\n", omittingEmptySubsequences: false)
+            for (number, line) in lines.enumerated() where !line.drop(while: { $0 == " " }).hasPrefix("//") {
+                for match in line.matches(of: privileged) {
+                    let before = line[..<match.range.lowerBound]
+                    guard !isCode || before.contains("\""), before.last != "/" else { continue }
+                    commands += 1
+                    #expect(match.1 != nil, "\(file.lastPathComponent):\(number + 1): \(line)")
+                }
+            }
+        }
+        #expect(commands > 30)
+    }
+
     @Test func thisTestCanFail() throws {
         let all = try Self.advice().map { $0.words.joined(separator: " ") }
         #expect(all.contains { $0.hasPrefix("session retry") })

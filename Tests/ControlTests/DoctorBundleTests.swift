@@ -67,6 +67,7 @@ import Testing
         ]
         return BundleSources(
             doctor: DoctorDocument(time: Fixtures.now, version: "1", findings: DoctorRules.findings(facts)),
+            user: "ada",
             daemon: DaemonFacts(status: .success(status), storage: .success(storage), cloud: .success(cloud)),
             settings: .found(settings), versions: BundleVersions(program: "0.1.0", kernel: "Linux 6.12"),
             journal: .found(lines.map { JournalLine(time: Fixtures.now, priority: 6, message: $0) }))

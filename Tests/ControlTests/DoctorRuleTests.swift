@@ -143,122 +143,7 @@ extension DoctorFacts {
 
     private func order(_ check: Check) -> Int { Check.allCases.firstIndex(of: check) ?? -1 }
 
-    private static let silent = ControlError(.notRunning, "celestiad is not running")
-    private static let unplugged = DoctorFacts.sound.radio { $0.controllers = [] }.bluez { $0.adapters = [] }
-
-    static let radio = [
-        Case("no adapter", unplugged, .adapter, .fail, says: "no Bluetooth adapter"),
-        Case(
-            "no adapter, and nobody to ask", unplugged.with { $0.bluez = .blind("no bus") }, .adapter, .fail,
-            says: "no Bluetooth adapter"),
-        Case(
-            "no Bluetooth in the kernel", unplugged.radio { $0.hasBluetooth = false }, .adapter, .fail,
-            "sudo modprobe btusb"),
-        Case(
-            "container without radio", unplugged.radio { $0.container = "docker" }, .adapter, .fail,
-            says: "(docker)"),
-        Case(
-            "bluetoothd passes it over", .sound.bluez { $0.adapters = [] }, .adapter, .fail,
-            "sudo systemctl restart bluetooth"),
-        Case(
-            "off", .sound.bluez { $0.adapters[0].isPowered = false }, .adapter, .fail, "bluetoothctl power on"
-        ),
-        Case(
-            "one of two off",
-            .sound.bluez {
-                $0.adapters.append(.init(name: "hci1", address: "00:11:22:33:44:66", isPowered: false))
-            },
-            .adapter, .warn, "busctl set-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Powered b true"
-        ),
-        Case(
-            "blocked",
-            .sound.bluez {
-                $0.adapters[0].isPowered = false
-                $0.adapters[0].powerState = "off-blocked"
-            }, .adapter, .fail, "sudo rfkill unblock bluetooth"),
-        Case(
-            "no address", .sound.bluez { $0.adapters[0].address = "00:00:00:00:00:00" }, .adapter, .fail,
-            "journalctl -k"),
-        Case(
-            "no LE", .sound.bluez { $0.adapters[0].roles = [] }, .adapter, .fail,
-            says: "no Bluetooth Low Energy"),
-        Case(
-            "another is configured",
-            .sound.with {
-                var configuration = Configuration()
-                configuration.adapter = "AA:BB:CC:DD:EE:FF"
-                $0.configuration = .found(configuration)
-            }, .adapter, .fail, "sudoedit /etc/celestiad/celestiad.conf", says: "there is 00:11:22:33:44:55"),
-        Case(
-            "bluetoothd cannot be asked", .sound.with { $0.bluez = .blind("no bus") }, .adapter, .skipped,
-            says: "hci0"),
-        Case(
-            "soft block", .sound.radio { $0.switches?[0].isSoftBlocked = true }, .rfkill, .fail,
-            "sudo rfkill unblock bluetooth"),
-        Case(
-            "soft block without rfkill(8)",
-            .sound.radio { $0.switches?[0].isSoftBlocked = true }.with { $0.tools.hasRFKill = false },
-            .rfkill, .fail,
-            "echo 0 | sudo tee /sys/class/rfkill/rfkill0/soft"),
-        Case(
-            "hard block", .sound.radio { $0.switches?[0].isHardBlocked = true }, .rfkill, .fail,
-            says: "firmware"),
-        Case("no rfkill", .sound.radio { $0.switches = nil }, .rfkill, .skipped),
-        Case(
-            "may sleep", .sound.radio { $0.controllers[0].usb?.control = "auto" }, .autosuspend, .warn,
-            "sudo udevadm control --reload"),
-        Case(
-            "may sleep, no rule",
-            .sound.radio {
-                $0.controllers[0].usb?.control = "auto"
-                $0.hasRules = false
-            }, .autosuspend, .warn, "echo on | sudo tee /sys/bus/usb/devices/1-1/power/control"),
-        Case("not on USB", .sound.radio { $0.controllers[0].usb = nil }, .autosuspend, .skipped),
-        Case("no sockets", .sound.radio { $0.hasSockets = false }, .namespace, .warn, says: "the slow way"),
-        Case("no sockets, no adapter", unplugged.radio { $0.hasSockets = false }, .namespace, .skipped),
-    ]
-
-    static let bluetoothd = [
-        Case(
-            "not running", .sound.bluez { $0.isRunning = false }, .bluetoothd, .fail,
-            "sudo systemctl start bluetooth"),
-        Case(
-            "not installed", .sound.bluez { $0.isRunning = false }.bluetoothUnit { $0.load = "not-found" },
-            .bluetoothd,
-            .fail, "sudo apt-get install bluez"),
-        Case(
-            "masked", .sound.bluez { $0.isRunning = false }.bluetoothUnit { $0.load = "masked" }, .bluetoothd,
-            .fail,
-            "sudo systemctl unmask bluetooth"),
-        Case(
-            "failed", .sound.bluez { $0.isRunning = false }.bluetoothUnit { $0.active = "failed" },
-            .bluetoothd, .fail,
-            "sudo systemctl restart bluetooth"),
-        Case(
-            "skipped at boot",
-            .sound.bluez { $0.isRunning = false }.bluetoothUnit {
-                $0.active = "inactive"
-                $0.conditionsMet = false
-            }, .bluetoothd, .fail, "sudo systemctl start bluetooth", says: "no adapter then"),
-        Case(
-            "answers nothing", .sound.bluez { $0.refusal = "Access denied" }, .bluetoothd, .fail,
-            "sudo systemctl restart bluetooth"),
-        Case("unknown version", .sound.bluez { $0.version = nil }, .bluetoothd, .skipped),
-        Case(
-            "confirms no indications", .sound.bluez { $0.version = "5.68-2" }, .bluetoothd, .fail,
-            "sudo apt-get update",
-            says: "do not confirm indications"),
-        Case("old", .sound.bluez { $0.version = "5.55-3" }, .bluetoothd, .warn, "sudo apt-get update"),
-        Case(
-            "stays down after a crash",
-            .sound.bluez { $0.version = "5.66-1+deb12u2" }.bluetoothUnit { $0.restart = "no" }, .bluetoothd,
-            .warn,
-            "sudo mkdir -p /etc/systemd/system/bluetooth.service.d"),
-        Case(
-            "Debian 12, mended", .sound.bluez { $0.version = "5.66-1+deb12u2" }, .bluetoothd, .ok,
-            says: "#1376"),
-        Case("Debian 13", .sound.bluez { $0.version = "5.82-1.1" }, .bluetoothd, .ok, says: "works around"),
-    ]
+    static let silent = ControlError(.notRunning, "celestiad is not running")
 
     static let machine = [
         Case(
@@ -273,6 +158,11 @@ extension DoctorFacts {
                 $0.clock = .found(ClockFacts(isSynchronized: false))
                 $0.tools.hasTimeService = false
             }, .clock, .warn, "sudo apt-get install systemd-timesyncd"),
+        Case(
+            "no time server",
+            .sound.with {
+                $0.clock = .found(ClockFacts(isSynchronized: false, keeper: "systemd-timesyncd"))
+            }, .clock, .warn, "timedatectl timesync-status", says: "systemd-timesyncd is to keep"),
         Case("a little off", .sound.skew(-31), .clock, .warn, "sudo timedatectl", says: "31 s behind"),
         Case("far off", .sound.skew(3600), .clock, .fail, "sudo timedatectl", says: "1 h ahead of"),
         Case("agrees", .sound.skew(29), .clock, .ok),
@@ -280,6 +170,9 @@ extension DoctorFacts {
             "kernel silent", .sound.with { $0.clock = .found(ClockFacts(isSynchronized: nil)) }, .clock,
             .skipped),
         Case("read-only", .sound.disk { $0.isReadOnly = true }, .disk, .fail, "sudo dmesg"),
+        Case(
+            "in the reserve, on a disk of its own",
+            .sound.disk { ($0.free, $0.isSystems) = (1 << 30, false) }, .disk, .fail, "celestiad storage"),
         Case("in the reserve", .sound.disk { $0.free = 1 << 30 }, .disk, .fail, "celestiad storage"),
         Case("near the reserve", .sound.disk { $0.free = 2 << 30 }, .disk, .warn, "celestiad storage"),
         Case("inodes go", .sound.disk { $0.freeFiles = 1000 }, .disk, .warn, "sudo du --inodes"),
@@ -342,7 +235,28 @@ extension DoctorFacts {
     static let service = [
         Case(
             "bad configuration", .sound.with { $0.configuration = .blind("line 3 is wrong") }, .configuration,
-            .fail, "sudoedit", says: "line 3"),
+            .fail, "sudoedit /etc/celestiad/celestiad.conf", says: "line 3"),
+        Case(
+            "bad drop-in",
+            .sound.with {
+                $0.configuration = .blind("/etc/celestiad/celestiad.conf.d/a.conf:3: no such key")
+            },
+            .configuration, .fail, "sudoedit /etc/celestiad/celestiad.conf.d/a.conf"),
+        Case("no file", .sound, .configuration, .ok, says: "no file sets anything"),
+        Case(
+            "two files",
+            .sound.with {
+                $0.settings = ["/etc/c.conf:1", "/etc/c.conf.d/b.conf:9", "/etc/c.conf:7", "CELESTIAD_BUS"]
+                    .map {
+                        ConfigurationSetting(
+                            section: "S", name: "K", value: "v", origin: $0, isPrivate: false)
+                    }
+            }, .configuration, .ok, says: "/etc/c.conf and /etc/c.conf.d/b.conf are understood"),
+        Case(
+            "no daemon in a container",
+            .sound.daemon(silent).with { $0.service = .blind("x") }.radio { $0.container = "docker" },
+            .service,
+            .fail, says: "not running"),
         Case(
             "not installed", .sound.daemon(silent).unit { $0.load = "not-found" }, .service, .fail,
             "sudo systemctl daemon-reload"),
@@ -364,7 +278,7 @@ extension DoctorFacts {
             .sound.daemon(silent).unit {
                 $0.active = "failed"
                 $0.result = "watchdog"
-            }, .service, .fail, "journalctl -u celestiad", says: "watchdog"),
+            }, .service, .fail, "sudo journalctl -u celestiad", says: "watchdog"),
         Case(
             "does not understand its configuration",
             .sound.daemon(silent).unit {
@@ -375,13 +289,13 @@ extension DoctorFacts {
             "restarts and restarts",
             .sound.daemon(silent).unit {
                 ($0.active, $0.sub, $0.restarts) = ("activating", "auto-restart", 9)
-            }, .service, .fail, "journalctl -u celestiad", says: "after 9 starts"),
+            }, .service, .fail, "sudo journalctl -u celestiad", says: "after 9 starts"),
         Case(
             "was restarted often", .sound.unit { $0.restarts = 3 }, .service, .warn,
-            "journalctl -u celestiad -p warning"),
+            "sudo journalctl -u celestiad -p warning"),
         Case(
             "starts", .sound.daemon(silent).unit { $0.active = "activating" }, .service, .warn,
-            "journalctl -f"),
+            "sudo journalctl -f"),
         Case("active and away", .sound.daemon(silent), .service, .fail, "sudo systemctl restart celestiad"),
         Case(
             "not at boot", .sound.unit { $0.file = "disabled" }, .service, .warn,
@@ -426,21 +340,54 @@ extension DoctorFacts {
     ]
 
     static let folder = [
-        Case("folder there", .sound.folder("/srv/photos", .folder(isReadable: true)), .folder, .ok),
+        Case(
+            "folder there", .sound.folder("/srv/photos", .folder(isReadable: nil)), .folder, .ok,
+            says: "is read"),
+        Case(
+            "folder there by its modes",
+            .sound.daemon(silent).folder("/srv/photos", .folder(isReadable: true)),
+            .folder, .ok, says: "may read"),
+        Case(
+            "folder that the daemon cannot read",
+            .sound.status {
+                $0.health = [HealthItem(code: "folder_closed", severity: "warning", text: "a part of it")]
+            }.folder("/srv/photos", .folder(isReadable: true)), .folder, .fail, "sudo setfacl -R",
+            says: "a part of it"),
         Case(
             "folder away", .sound.folder("/srv/my photos", .absent), .folder, .fail,
             "sudo mkdir -p '/srv/my photos'"),
         Case("no folder", .sound.folder("/srv/file", .noFolder), .folder, .fail, "sudoedit"),
         Case(
-            "folder closed", .sound.folder("/srv/photos", .folder(isReadable: false)), .folder, .fail,
-            "sudo chgrp -R celestiad /srv/photos"),
-        Case("folder unseen", .sound.folder("/srv/photos", .folder(isReadable: nil)), .folder, .skipped),
+            "folder closed", .sound.daemon(silent).folder("/srv/photos", .folder(isReadable: false)), .folder,
+            .fail,
+            "sudo setfacl -R -m u:celestiad:rX,d:u:celestiad:rX /srv/photos"),
+        Case(
+            "folder closed from above, no setfacl",
+            .sound.daemon(silent).with {
+                $0.folder = .found(
+                    FolderFacts(path: "/srv/a/b", place: .folder(isReadable: false), closed: ["/srv/a"]))
+                $0.tools.hasACLs = false
+            }, .folder, .fail, "sudo apt-get install acl"),
+        Case(
+            "folder unseen", .sound.daemon(silent).folder("/srv/photos", .folder(isReadable: nil)), .folder,
+            .skipped),
         Case(
             "hidden home", .sound.folder("/home/ada/photos", .folder(isReadable: true)), .folder, .fail,
             "sudo mkdir -p /etc/systemd/system/celestiad.service.d"),
         Case(
             "shown home",
+            .sound.unit {
+                $0.protectHome = "tmpfs"
+                $0.shown = ["/home/ada"]
+            }.folder("/home/ada/photos", .folder(isReadable: true)),
+            .folder, .ok),
+        Case(
+            "shown below what is inaccessible",
             .sound.unit { $0.shown = ["/home/ada"] }.folder("/home/ada/photos", .folder(isReadable: true)),
+            .folder, .fail, "sudo mkdir -p /etc/systemd/system/celestiad.service.d"),
+        Case(
+            "home is open",
+            .sound.unit { $0.protectHome = "read-only" }.folder("/home/x", .folder(isReadable: true)),
             .folder, .ok),
         Case(
             "hidden in /tmp", .sound.folder("/tmp/x", .folder(isReadable: true)), .folder, .fail, "sudo mkdir"
@@ -490,6 +437,41 @@ extension DoctorFacts {
             #expect(
                 finding.fix != nil || finding.advice != nil || one.check == .queue || one.check == .recorders)
         }
+    }
+
+    /// What the host must change is not typed in the container.
+    @Test func aContainersRemediesAreSaidToBeTheHosts() throws {
+        let facts = DoctorFacts.sound.with { $0.clock = .found(ClockFacts(isSynchronized: false)) }
+            .radio {
+                $0.container = "docker"
+                $0.switches?[0].isSoftBlocked = true
+            }
+        let findings = DoctorRules.findings(facts).filter { $0.fix != nil }
+        #expect(findings.map(\.check) == [.rfkill, .clock])
+        #expect(findings.allSatisfy { $0.advice?.hasSuffix("on the host, not in this container:") == true })
+    }
+
+    /// What stands below a home that is inaccessible cannot be shown; the path is a word of systemd's.
+    @Test func aFolderInAHomeIsShownWithoutTheHome() throws {
+        let facts = DoctorFacts.sound.folder("/home/ada/100% \"mine\"", .folder(isReadable: true))
+        let fix = try #require(DoctorRules.findings(facts).first { $0.check == .folder }?.fix)
+        #expect(
+            fix[1]
+                == #"printf '[Service]\n%s\n' 'ProtectHome=tmpfs' 'BindReadOnlyPaths="/home/ada/100%% \"mine\""' | "#
+                + "sudo tee /etc/systemd/system/celestiad.service.d/folder.conf")
+    }
+
+    @Test func whatIsClosedAboveAFolderIsOpenedForPassingOnly() throws {
+        let facts = DoctorFacts.sound.daemon(Self.silent).with {
+            $0.folder = .found(
+                FolderFacts(
+                    path: "/mnt/ada/in", place: .folder(isReadable: false), closed: ["/mnt/ada", "/mnt"]))
+        }
+        #expect(
+            DoctorRules.findings(facts).first { $0.check == .folder }?.fix == [
+                "sudo setfacl -m u:celestiad:x /mnt/ada", "sudo setfacl -m u:celestiad:x /mnt",
+                "sudo setfacl -R -m u:celestiad:rX,d:u:celestiad:rX /mnt/ada/in",
+            ])
     }
 
     /// Whatever is not there, everything that could be looked at is still told.

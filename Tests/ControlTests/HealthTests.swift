@@ -15,7 +15,9 @@ import Testing
         _ tallies: [WaitTally], counts: QueueCounts = counts()
     ) -> [HealthItem] {
         Health.items(
-            account: Fixtures.account, adapters: Fixtures.status.adapters, hasBlueZ: true, recorders: [],
+            account: Fixtures.account, adapters: Fixtures.status.adapters, configuredAdapter: nil,
+            hasBlueZ: true,
+            recorders: [],
             counts: counts, waits: tallies.map { WaitDocument($0, host: Self.host) },
             uploads: UploadStatus(active: []), disk: nil, now: Fixtures.now)
     }

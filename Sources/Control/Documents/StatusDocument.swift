@@ -51,12 +51,15 @@ package struct DaemonDocument: Sendable, Hashable, Codable {
     package var version: String
     /// Since when it runs.
     package var startedAt: Date
+    /// Whether its sandbox and network let it have the sockets of the faster data plane.
+    package var bluetoothSockets: Bool?
 
     package init(
-        version: String, startedAt: Date
+        version: String, startedAt: Date, bluetoothSockets: Bool? = nil
     ) {
         self.version = version
         self.startedAt = startedAt
+        self.bluetoothSockets = bluetoothSockets
     }
 }
 

@@ -14,6 +14,7 @@ actor FolderWatch {
     private let importer: FileImporter
     private let queue: CaptureQueue
     private let log: Log
+    private let report: @Sendable (FolderTrouble?) -> Void
     private let clock: any Clock<Duration>
     private let now: @Sendable () -> ContinuousClock.Instant
     private let wakeup = Wakeup()
@@ -23,11 +24,15 @@ actor FolderWatch {
     private var watched: [FilePath: Int32] = [:]
     private var isMissing = false
     private var isPartial = false
+    /// Files that are not ours to read.
+    private var closed: Set<FilePath> = []
 
     /// How long after the first event of a burst the folder is looked at.
     private static let gathering = Duration.milliseconds(500)
     /// How often it is looked at when nothing is heard.
     private static let interval = Duration.seconds(600)
+    /// How often one is looked for that cannot be read, and so cannot be listened to.
+    private static let absence = Duration.seconds(15)
     private static let interest = UInt32(
         IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB
             | IN_DELETE_SELF
@@ -36,7 +41,8 @@ actor FolderWatch {
     init(
         folder: String, settling: Duration, importer: FileImporter, queue: CaptureQueue, log: Log,
         clock: any Clock<Duration>, executor: EventLoop,
-        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        report: @escaping @Sendable (FolderTrouble?) -> Void = { _ in }
     ) {
         self.folder = folder
         self.importer = importer
@@ -45,6 +51,7 @@ actor FolderWatch {
         self.clock = clock
         self.executor = executor
         self.now = now
+        self.report = report
         machine = FolderMachine(settling: settling)
     }
 
@@ -54,15 +61,17 @@ actor FolderWatch {
         while !Task.isCancelled {
             await look()
             let (clock, wakeup) = (clock, wakeup)
-            let rest = machine.next.map { max(.milliseconds(10), now().duration(to: $0)) } ?? Self.interval
+            let interval = isMissing ? Self.absence : Self.interval
+            let rest = machine.next.map { max(.milliseconds(10), now().duration(to: $0)) } ?? interval
             let isHeard = await firstOf(
                 {
                     await wakeup.wait()
                     return true
                 },
-                { (try? await clock.sleep(for: min(rest, Self.interval))) == nil ? nil : false })
+                { (try? await clock.sleep(for: min(rest, interval))) == nil ? nil : false })
             if isHeard == true { try? await clock.sleep(for: Self.gathering) }
         }
+        report(nil)
         watch?.cancel()
         if notifier >= 0 { close(notifier) }
         notifier = -1
@@ -91,6 +100,7 @@ actor FolderWatch {
                     .folderAway)
             }
             isMissing = true
+            report(FolderTrouble(path: folder, isPartial: false))
             watched = [:]
             return
         }
@@ -103,6 +113,10 @@ actor FolderWatch {
             log.warning("watched folder: a part of it cannot be read; it is looked at again every 10 minutes")
         }
         isPartial = tree.isPartial
+        closed.formIntersection(tree.files.keys)
+        defer {
+            report(isPartial || !closed.isEmpty ? FolderTrouble(path: folder, isPartial: true) : nil)
+        }
         follow(tree.folders)
         do throws(QueueError) {
             try await forget(tree)
@@ -143,6 +157,7 @@ actor FolderWatch {
     private func take(_ path: FilePath, _ look: FolderMachine.Look) async throws(QueueError) {
         let descriptor = path.withCString { open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         var buffer = stat()
+        if descriptor < 0, errno == EACCES { closed.insert(path) } else { closed.remove(path) }
         guard descriptor >= 0, fstat(descriptor, &buffer) == 0, FolderMachine.Look(buffer) == look else {
             if descriptor >= 0 { close(descriptor) }
             // Not there any more, not ours to read, or not what was seen.

@@ -42,6 +42,16 @@ struct LinkContext: Sendable {
         configuration.adapter == nil || adapter.address?.uppercased() == configuration.adapter
     }
 
+    /// Why none of the adapters that may be used is on; nil: one is.
+    func adapterTrouble() async -> AdapterTrouble? {
+        AdapterTrouble(
+            hasBlueZ: await bluez.isReady,
+            adapters: await bluez.adapters.filter { mayUse($0) }.map {
+                $0.isPowered != false ? .on : $0.powerState == "off-blocked" ? .blocked : .off
+            },
+            configured: configuration.adapter)
+    }
+
     /// The devices with this address on adapters that may be used and are on, connected ones first.
     func devices(address: String) async -> [Device] {
         let adapters = await bluez.adapters.filter { mayUse($0) && $0.isPowered != false }

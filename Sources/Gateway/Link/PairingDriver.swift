@@ -88,27 +88,8 @@ struct PairingDriver: Sendable {
 
     /// Says what is missing, and what to do about it, before anything is tried.
     func requireAdapter() async throws(GatewayError) {
-        guard await context.bluez.isReady else {
-            throw GatewayError(
-                .notReady, "bluetoothd is not running",
-                hint: "Start it with: systemctl start bluetooth (package bluez).")
-        }
-        let adapters = await context.bluez.adapters.filter { context.mayUse($0) }
-        guard !adapters.isEmpty else {
-            throw GatewayError(
-                .notReady,
-                context.configuration.adapter.map { "there is no Bluetooth adapter \($0)" }
-                    ?? "there is no Bluetooth adapter",
-                hint: "Plug one in; bluetoothctl list shows those that BlueZ knows.")
-        }
-        guard adapters.contains(where: { $0.isPowered != false }) else {
-            let isBlocked = adapters.contains { $0.powerState == "off-blocked" }
-            throw GatewayError(
-                .notReady, "the Bluetooth adapter is off",
-                hint: isBlocked
-                    ? "Unblock it with: rfkill unblock bluetooth" : "Switch it on with: bluetoothctl power on"
-            )
-        }
+        guard let trouble = await context.adapterTrouble() else { return }
+        throw GatewayError(.notReady, trouble.text, hint: trouble.hint)
     }
 
     /// The address that is meant, and the recorder that is known by it.

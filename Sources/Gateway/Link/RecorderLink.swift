@@ -111,10 +111,7 @@ actor RecorderLink {
     }
 
     private func whyNotInReach() async -> String? {
-        guard await context.bluez.isReady else { return "bluetoothd is not running" }
-        let adapters = await context.bluez.adapters.filter { context.mayUse($0) }
-        guard !adapters.isEmpty else { return "there is no Bluetooth adapter" }
-        return adapters.allSatisfy { $0.isPowered == false } ? "the Bluetooth adapter is off" : nil
+        await context.adapterTrouble()?.text
     }
 
     private func connect() async throws(LinkMachine.Failure) -> LinkMachine.Outcome {

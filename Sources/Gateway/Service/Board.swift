@@ -83,6 +83,17 @@ package struct BrokerTrouble: Sendable, Hashable {
     package let since: Date
 }
 
+/// The watched folder, where it or a part of it cannot be read.
+package struct FolderTrouble: Sendable, Equatable {
+    package let path: String
+    /// Whether the rest of it can be.
+    package let isPartial: Bool
+
+    package init(path: String, isPartial: Bool) {
+        (self.path, self.isPartial) = (path, isPartial)
+    }
+}
+
 /// What goes on now, in memory: links and transfers. Written by the supervisors, read by whoever shows it.
 package final class Board: Sendable {
     private struct State {
@@ -90,6 +101,7 @@ package final class Board: Sendable {
         var transfers: [String: Transfer] = [:]
         var transferredBytes: [Transfer.Leg: Int64] = [:]
         var broker: BrokerTrouble?
+        var folderTrouble: FolderTrouble?
         var observers: [AsyncStream<GatewayChange>.Continuation] = []
     }
 
@@ -98,6 +110,13 @@ package final class Board: Sendable {
 
     package init(now: @escaping @Sendable () -> Date) {
         self.now = now
+    }
+
+    /// What of the watched folder cannot be read; nil: nothing, or none is watched.
+    package var folderTrouble: FolderTrouble? { state.withLock { $0.folderTrouble } }
+
+    func note(_ trouble: FolderTrouble?) {
+        state.withLock { $0.folderTrouble = trouble }
     }
 
     // MARK: Links

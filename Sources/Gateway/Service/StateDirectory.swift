@@ -36,7 +36,8 @@ enum StateDirectory {
                 throw GatewayError(
                     .storage,
                     "the state directory \(path) is open to other users, and that cannot be changed: "
-                        + String(cString: strerror(errno)), hint: "Run: chmod 700 \(path)")
+                        + String(cString: strerror(errno)), hint: "sudo chmod 700 \(Terminal.shellWord(path))"
+                )
             }
             return true
         }
@@ -53,12 +54,12 @@ enum StateDirectory {
         guard facts.owner == facts.user else {
             return .bad(
                 "the state directory \(path) belongs to \(name(facts.owner)), but celestiad runs as \(user)",
-                hint: "Run it as that user, or: chown -R \(user) \(path); \(key)")
+                hint: "Run it as that user, or: sudo chown -R \(user): \(Terminal.shellWord(path)); \(key)")
         }
         guard facts.isUsable else {
             return .bad(
                 "celestiad runs as \(user), who may not write in the state directory \(path): Permission denied",
-                hint: "Run: chmod 700 \(path); \(key)")
+                hint: "sudo chmod 700 \(Terminal.shellWord(path)); \(key)")
         }
         return facts.mode & 0o077 == 0 ? .good : .open
     }

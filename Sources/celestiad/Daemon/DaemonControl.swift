@@ -31,20 +31,23 @@ struct DaemonControl: ControlModel {
                 holds: try await gateway.queue.queueHolds(host: host), uploads: uploads)
             let account = await accountDocument()
             let adapters = await adapterDocuments()
-            let mayUse = gateway.configuration.adapter
             let troubles = try await gateway.queue.troubles()
             var disk = gateway.diskSpace().map { DiskDocument(gateway.configuration, $0) }
             if troubles.lowDisk != nil { disk?.state = "low" }
             return StatusDocument(
-                time: now, daemon: DaemonDocument(version: Version.number, startedAt: gateway.startedAt),
+                time: now,
+                daemon: DaemonDocument(
+                    version: Version.number, startedAt: gateway.startedAt,
+                    bluetoothSockets: L2CAPSocket.isSupported),
                 account: account, adapters: adapters, recorders: recorders, queue: queue, disk: disk,
                 transfers: gateway.board.transfers.map { TransferDocument($0) },
                 health: Health.items(
-                    account: account, adapters: adapters.filter { mayUse == nil || $0.address == mayUse },
+                    account: account, adapters: adapters, configuredAdapter: gateway.configuration.adapter,
                     hasBlueZ: await gateway.bluez.isReady,
                     recorders: recorders, counts: counts, waits: queue.waits ?? [],
                     uploads: uploads, disk: disk,
-                    troubles: troubles, broker: gateway.board.brokerTrouble, now: now))
+                    troubles: troubles, broker: gateway.board.brokerTrouble, folder: gateway.board.folderTrouble,
+                    now: now))
         } catch {
             throw ControlError(GatewayError(error))
         }

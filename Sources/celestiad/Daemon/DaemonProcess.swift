@@ -129,7 +129,7 @@ struct DaemonProcess: Sendable {
             log.notice("the configuration was read again; \(taken)")
             if !change.waiting.isEmpty {
                 log.warning(
-                    "\(change.waiting.joined(separator: ", ")) will count from the next start on: systemctl restart celestiad"
+                    "\(change.waiting.joined(separator: ", ")) will count from the next start on: sudo systemctl restart celestiad"
                 )
             }
         case .failure(let error):

@@ -10,17 +10,21 @@ enum Health {
 
     /// Worst first.
     static func items(
-        account: AccountDocument, adapters: [AdapterDocument], hasBlueZ: Bool, recorders: [RecorderDocument],
+        account: AccountDocument, adapters: [AdapterDocument], configuredAdapter: String?, hasBlueZ: Bool,
+        recorders: [RecorderDocument],
         counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?,
-        troubles: QueueTroubles = QueueTroubles(), broker: BrokerTrouble? = nil, now: Date
+        troubles: QueueTroubles = QueueTroubles(), broker: BrokerTrouble? = nil,
+        folder: FolderTrouble? = nil, now: Date
     ) -> [HealthItem] {
         var items =
-            bluetooth(adapters, hasBlueZ) + self.account(account) + self.uploads(uploads) + queue(counts)
+            bluetooth(adapters, configuredAdapter, hasBlueZ) + self.account(account) + self.uploads(uploads)
+            + queue(counts)
         items += waits.map { HealthItem($0, now: now) }
         for recorder in recorders { items += self.recorder(recorder) }
         items += database(troubles.setAside) + files(troubles)
         items += space(troubles, disk)
         if let broker { items.append(self.broker(broker)) }
+        if let folder { items.append(self.folder(folder)) }
         let order = ["error": 0, "warning": 1]
         return items.enumerated()
             .sorted {
@@ -31,30 +35,23 @@ enum Health {
             .map(\.element)
     }
 
-    private static func bluetooth(_ adapters: [AdapterDocument], _ hasBlueZ: Bool) -> [HealthItem] {
-        guard hasBlueZ else {
-            return [
-                HealthItem(
-                    code: "bluetoothd_absent", severity: "error", text: "bluetoothd is not running",
-                    hint: "systemctl start bluetooth")
-            ]
-        }
-        guard !adapters.isEmpty else {
-            return [
-                HealthItem(
-                    code: "adapter_absent", severity: "error", text: "there is no Bluetooth adapter",
-                    hint: "plug one in; bluetoothctl list shows those that BlueZ knows")
-            ]
-        }
-        guard !adapters.contains(where: \.powered) else { return [] }
-        let isBlocked = adapters.contains { $0.state == "blocked" }
-        return [
-            HealthItem(
-                code: isBlocked ? "adapter_blocked" : "adapter_off", severity: "error",
-                text: isBlocked
-                    ? "the Bluetooth adapter is blocked by rfkill" : "the Bluetooth adapter is off",
-                hint: isBlocked ? "rfkill unblock bluetooth" : "bluetoothctl power on")
-        ]
+    private static func bluetooth(
+        _ adapters: [AdapterDocument], _ configured: String?, _ hasBlueZ: Bool
+    ) -> [HealthItem] {
+        let usable = adapters.filter { configured == nil || $0.address.uppercased() == configured }
+        let trouble = AdapterTrouble(
+            hasBlueZ: hasBlueZ,
+            adapters: usable.map { $0.powered ? .on : $0.state == "blocked" ? .blocked : .off },
+            configured: configured)
+        guard let trouble else { return [] }
+        let code =
+            switch trouble {
+            case .bluetoothdAbsent: "bluetoothd_absent"
+            case .absent: "adapter_absent"
+            case .off: "adapter_off"
+            case .blocked: "adapter_blocked"
+            }
+        return [HealthItem(code: code, severity: "error", text: trouble.text, hint: trouble.hint)]
     }
 
     private static func account(_ account: AccountDocument) -> [HealthItem] {
@@ -223,6 +220,16 @@ enum Health {
         return HealthItem(
             code: "mqtt_\(trouble.kind.rawValue)", severity: "warning",
             text: "Home Assistant is told nothing: \(text)", hint: hint, since: trouble.since)
+    }
+
+    private static func folder(_ trouble: FolderTrouble) -> HealthItem {
+        let what =
+            (trouble.isPartial ? "a part of the watched folder " : "the watched folder ")
+            + Terminal.printable(trouble.path)
+        return HealthItem(
+            code: "folder_closed", severity: "warning",
+            text: "\(what) cannot be read: nothing is taken from there",
+            hint: "celestiad doctor says why")
     }
 
     private static func recorder(_ recorder: RecorderDocument) -> [HealthItem] {

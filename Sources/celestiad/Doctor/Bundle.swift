@@ -7,6 +7,8 @@ import Glibc
 /// What a bundle is made from.
 struct BundleSources: Sendable {
     var doctor: DoctorDocument
+    /// Who looked.
+    var user: String
     var daemon: DaemonFacts
     var settings: Look<[ConfigurationSetting]>
     var versions: BundleVersions
@@ -77,6 +79,7 @@ enum DoctorBundle {
     /// What the documents say that must not be told wherever it stands.
     private static func redactor(_ sources: BundleSources) -> Redactor {
         var redactor = Redactor()
+        if sources.user != "root" { redactor.know(sources.user, as: "<user>") }
         if case .success(let status) = sources.daemon.status {
             redactor.know(status.account.name, as: "<account>")
             for recorder in status.recorders {

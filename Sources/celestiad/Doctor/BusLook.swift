@@ -42,6 +42,14 @@ struct BusLook: Sendable {
         }
     }
 
+    /// The first of the services that keep a clock by the network that runs.
+    func timeKeeper() async -> String? {
+        for name in ["systemd-timesyncd", "chrony", "ntpsec", "ntp", "openntpd"] {
+            if case .found(let unit) = await unit("\(name).service"), unit.active == "active" { return name }
+        }
+        return nil
+    }
+
     // MARK: BlueZ
 
     /// bluetoothd and its adapters, without starting it.
@@ -90,7 +98,7 @@ extension UnitFacts {
             needsReload: values["NeedDaemonReload"]?.asBool ?? false,
             dropIns: values["DropInPaths"]?.asStrings ?? [], restart: text("Restart"),
             exitStatus: Int(values["ExecMainStatus"]?.asInt64 ?? 0),
-            hidesHome: !["no", "read-only", ""].contains(text("ProtectHome")),
+            protectHome: text("ProtectHome"),
             hidesTemporary: values["PrivateTmp"]?.asBool ?? false,
             shown: shown.compactMap { entry in
                 guard case .structure(let fields) = entry.unwrapped, fields.count > 1 else { return nil }

@@ -27,7 +27,7 @@ struct DoctorLook: Sendable {
     /// Everything; in half a minute at most.
     func facts() async -> DoctorFacts {
         let configuration = await configuration()
-        let settings = configuration.value ?? Configuration()
+        let settings = configuration.value?.configuration ?? Configuration()
         let machine = machine
         async let radio = Self.look("the kernel's files") { machine.radio() }
         async let disk = Self.look("the disk") { machine.disk(settings.stateDirectory) }
@@ -43,14 +43,15 @@ struct DoctorLook: Sendable {
             now: now, user: user, isRoot: geteuid() == 0,
             configurationPath: configurationPath ?? environment["CELESTIAD_CONFIG"]
                 ?? Configuration.defaultPath,
-            configuration: configuration,
+            configuration: configuration.map(\.configuration), settings: configuration.value?.settings ?? [],
             bus: BusFacts(
                 address: busAddress,
                 isSystemBus: Self.systemBuses.contains { busAddress == "unix:path=\($0)" },
                 trouble: answers.trouble, hasPolicy: await policy.value ?? true),
             service: answers.service, bluetoothService: answers.bluetoothService, daemon: answers.daemon,
             radio: await radio, bluez: answers.bluez,
-            clock: .found(ClockFacts(isSynchronized: SystemClock.isSynchronized)),
+            clock: .found(
+                ClockFacts(isSynchronized: SystemClock.isSynchronized, keeper: answers.timeKeeper)),
             disk: Self.joined(await disk), credentials: await credentials, cloud: answers.cloud,
             folder: await folder, tools: await tools.value ?? ToolFacts())
     }
@@ -62,28 +63,25 @@ struct DoctorLook: Sendable {
         }
     }
 
-    private func configuration() async -> Look<Configuration> {
-        Self.joined(await load().map(\.configuration))
+    private func configuration() async -> Look<LoadedConfiguration> {
+        let (path, environment, tree) = (configurationPath, environment, machine.tree)
+        return Self.joined(
+            await Self.look("the configuration") {
+                do throws(GatewayError) {
+                    let loaded = try Configuration.load(
+                        path: path, environment: environment, files: TreeConfigurationFiles(tree: tree))
+                    return .found((loaded.configuration, loaded.settings))
+                } catch {
+                    return .blind("\(error)")
+                }
+            })
     }
+
+    private typealias LoadedConfiguration = (configuration: Configuration, settings: [ConfigurationSetting])
 
     /// Every key as it is set.
     func settings() async -> Look<[ConfigurationSetting]> {
-        Self.joined(await load().map(\.settings))
-    }
-
-    private func load() async -> Look<
-        (configuration: Look<Configuration>, settings: Look<[ConfigurationSetting]>)
-    > {
-        let (path, environment, tree) = (configurationPath, environment, machine.tree)
-        return await Self.look("the configuration") {
-            do throws(GatewayError) {
-                let loaded = try Configuration.load(
-                    path: path, environment: environment, files: TreeConfigurationFiles(tree: tree))
-                return (.found(loaded.configuration), .found(loaded.settings))
-            } catch {
-                return (.blind("\(error)"), .blind("\(error)"))
-            }
-        }
+        await configuration().map(\.settings)
     }
 
     private func folder(_ settings: Configuration) async -> Look<FolderFacts>? {
@@ -101,6 +99,7 @@ struct DoctorLook: Sendable {
         var bluez = Look<BlueZFacts>.blind("without a message bus bluetoothd cannot be asked")
         var daemon = DaemonFacts.notAsked
         var cloud = Look<ReachFacts>.blind("the daemon was asked")
+        var timeKeeper: String?
     }
 
     private func answers(_ settings: Configuration) async -> Answers {
@@ -113,9 +112,11 @@ struct DoctorLook: Sendable {
             async let bluez = bus.bluetooth(version: version.value ?? nil)
             async let service = bus.unit("celestiad.service")
             async let bluetoothService = bus.unit("bluetooth.service")
+            async let timeKeeper = bus.timeKeeper()
             async let daemon = daemon()
             answers.service = await service
             answers.bluetoothService = await bluetoothService
+            answers.timeKeeper = await timeKeeper
             answers.bluez = await bluez
             answers.daemon = await daemon
             await connection.close()

@@ -1,3 +1,4 @@
+import Control
 import Gateway
 
 /// The radio, from the kernel up to bluetoothd.
@@ -33,7 +34,7 @@ extension DoctorRules {
         case (_, "failed"):
             return Finding(
                 .bluetoothd, .fail, "bluetoothd has failed (\(unit?.result ?? "unknown"))",
-                fix: ["sudo systemctl restart bluetooth", "journalctl -u bluetooth -n 50"])
+                fix: ["sudo systemctl restart bluetooth", "sudo journalctl -u bluetooth -n 50"])
         case (_, "inactive") where unit?.conditionsMet == false:
             // The unit is skipped at boot when the kernel has no controller yet, and nothing tries again.
             return Finding(
@@ -117,8 +118,9 @@ extension DoctorRules {
             return [
                 Finding(
                     .adapter, .fail,
-                    "[Bluetooth] Adapter is \(wanted ?? ""), and there is no such adapter; there is \(present)",
-                    fix: ["sudoedit \(facts.configurationPath)", "sudo systemctl restart celestiad"])
+                    AdapterTrouble.absent(configured: wanted).text + "; there is \(present)",
+                    advice: "plug it in again; or change that setting (left empty, any adapter is used):",
+                    fix: change("Bluetooth", "Adapter", facts))
             ]
         }
         let findings = usable.map { state(of: $0, among: bluez.adapters, facts) }
@@ -144,9 +146,18 @@ extension DoctorRules {
                 .adapter, .fail, "there is no Bluetooth adapter, and the kernel has not loaded its Bluetooth",
                 advice: "plug one in; one that is in shows in lsusb", fix: ["sudo modprobe btusb"])
         }
+        guard radio?.board?.hasPrefix("Raspberry Pi") == true else {
+            return Finding(
+                .adapter, .fail, "there is no Bluetooth adapter",
+                advice: "plug one in; why one that is in does not show:",
+                fix: ["sudo journalctl -k -g Bluetooth"])
+        }
         return Finding(
-            .adapter, .fail, "there is no Bluetooth adapter",
-            advice: "plug one in; one that is in and not here has its reason in: journalctl -k -g Bluetooth")
+            .adapter, .fail, "there is no Bluetooth adapter, not even this board's own",
+            advice:
+                "that is off where /boot/firmware/config.txt has dtoverlay=disable-bt (take the line out and "
+                + "reboot), and without its firmware:",
+            fix: ["sudo apt-get install pi-bluetooth", "sudo reboot"])
     }
 
     private static func state(
@@ -156,7 +167,7 @@ extension DoctorRules {
         if adapter.address == "00:00:00:00:00:00" {
             return Finding(
                 .adapter, .fail, "\(name) did not start: it has no address",
-                advice: "unplug it and plug it in again", fix: ["journalctl -k -g Bluetooth"])
+                advice: "unplug it and plug it in again", fix: ["sudo journalctl -k -g Bluetooth"])
         }
         if let roles = adapter.roles, !roles.contains(where: { $0.contains("central") }) {
             return Finding(
@@ -166,7 +177,8 @@ extension DoctorRules {
         guard adapter.isPowered else {
             if adapter.powerState == "off-blocked" {
                 return Finding(
-                    .adapter, .fail, "\(name) is blocked by rfkill", fix: unblock(facts, "rfkill0"))
+                    .adapter, .fail, "\(name) is blocked by rfkill",
+                    fix: unblock(facts, facts.radio.value?.switches?.first?.name))
             }
             let on =
                 all.count == 1
@@ -209,9 +221,10 @@ extension DoctorRules {
         return blocked.isEmpty ? [Finding(.rfkill, .ok, "the radio is not blocked")] : blocked
     }
 
-    private static func unblock(_ facts: DoctorFacts, _ name: String) -> [String] {
-        facts.tools.hasRFKill
-            ? ["sudo rfkill unblock bluetooth"] : ["echo 0 | sudo tee /sys/class/rfkill/\(name)/soft"]
+    private static func unblock(_ facts: DoctorFacts, _ name: String?) -> [String] {
+        guard !facts.tools.hasRFKill else { return ["sudo rfkill unblock bluetooth"] }
+        guard let name else { return ["sudo apt-get install rfkill", "sudo rfkill unblock bluetooth"] }
+        return ["echo 0 | sudo tee /sys/class/rfkill/\(name)/soft"]
     }
 
     static func autosuspend(_ facts: DoctorFacts) -> [Finding] {
@@ -220,7 +233,13 @@ extension DoctorRules {
         }
         let devices = radio.controllers.compactMap(\.usb)
         guard !devices.isEmpty else {
-            return [Finding(.autosuspend, .skipped, "there is no adapter on USB")]
+            let names = radio.controllers.map(\.name).joined(separator: ", ")
+            return [
+                Finding(
+                    .autosuspend, names.isEmpty ? .skipped : .ok,
+                    names.isEmpty
+                        ? "there is no adapter" : "\(names) not on USB, where adapters are put to sleep")
+            ]
         }
         return devices.map { device in
             guard device.control == "auto" else {
@@ -242,7 +261,10 @@ extension DoctorRules {
         }
         let known = facts.bluez.value?.adapters.first?.name
         let container = radio.container.map { " (\($0))" } ?? ""
-        if radio.hasSockets {
+        // The daemon's word counts: its sandbox and network are not this program's.
+        if case .success(let status) = facts.daemon.status, let has = status.daemon.bluetoothSockets {
+            if has { return [Finding(.namespace, .ok, "the daemon can have Bluetooth sockets")] }
+        } else if radio.hasSockets {
             return [Finding(.namespace, .ok, "Bluetooth sockets can be had\(container)")]
         }
         guard let known else {
@@ -253,11 +275,12 @@ extension DoctorRules {
         return [
             Finding(
                 .namespace, .warn,
-                "bluetoothd has \(known), but Bluetooth sockets cannot be had here\(container): the network is not the "
+                "bluetoothd has \(known), but Bluetooth sockets cannot be had\(container): the network is not the "
                     + "host's, and files come over the slow way",
                 advice: radio.container == nil
-                    ? "run the daemon in the host's network: PrivateNetwork=no in its unit"
-                    : "run the container in the host's network: docker run --network host")
+                    ? "run the daemon in the host's network, with PrivateNetwork=no and AF_BLUETOOTH in its unit"
+                    : "run the container in the host's network: docker run --network host",
+                fix: radio.container == nil ? ["systemctl cat celestiad"] : [])
         ]
     }
 }

@@ -35,13 +35,29 @@ extension DoctorRules {
                     "the clock is \(span) \(skew > 0 ? "ahead of" : "behind") the cloud's", fix: setting)
             ]
         }
-        let agreement = skew == nil ? "" : ", and agrees with the cloud's"
         switch facts.clock {
         case .blind(let reason): return [Finding(.clock, .skipped, reason)]
-        case .found(ClockFacts(isSynchronized: true)):
-            return [Finding(.clock, .ok, "the clock is synchronised\(agreement)")]
-        case .found(ClockFacts(isSynchronized: false)):
-            return [Finding(.clock, .warn, "nothing keeps the clock in time\(agreement)", fix: setting)]
+        case .found(let clock) where clock.isSynchronized == true:
+            return [
+                Finding(
+                    .clock, .ok,
+                    "the clock is synchronised" + (skew == nil ? "" : ", and agrees with the cloud's"))
+            ]
+        case .found(let clock) where clock.isSynchronized == false:
+            let now = skew == nil ? "" : "; now it agrees with the cloud's"
+            guard let keeper = clock.keeper else {
+                return [Finding(.clock, .warn, "nothing keeps the clock in time\(now)", fix: setting)]
+            }
+            return [
+                Finding(
+                    .clock, .warn,
+                    "\(keeper) is to keep the clock in time and has not reached a time server\(now)",
+                    advice: "it tries again by itself; whom it asks:",
+                    fix: [
+                        keeper == "systemd-timesyncd"
+                            ? "timedatectl timesync-status" : "systemctl status \(keeper)"
+                    ])
+            ]
         case .found:
             return [
                 Finding(
@@ -95,7 +111,10 @@ extension DoctorRules {
         guard disk.free > reserve else {
             return Finding(
                 .disk, .fail, "\(free), and \(Units.bytes(reserve)) are kept free: no files are taken",
-                fix: ["celestiad storage", "sudo apt-get clean", "sudo journalctl --vacuum-size=64M"])
+                fix: ["celestiad storage"]
+                    + (disk.isSystems
+                        ? ["sudo apt-get clean", "sudo journalctl --vacuum-size=64M"]
+                        : ["sudo du -xhd 2 \(Terminal.shellWord(disk.path)) | sort -h | tail"]))
         }
         guard disk.free / 2 > reserve else {
             return Finding(
@@ -135,11 +154,16 @@ extension DoctorRules {
     }
 
     private static func failure(_ reach: ReachFacts, _ facts: DoctorFacts) -> Finding {
-        let name = reach.host.split(separator: ":").first.map(String.init) ?? reach.host
+        let name = reach.host.replacing(/:\d+$/, with: "").trimmingPrefix("[").split(separator: "]")[0]
+        let configuration = facts.configuration.value
         let fix: [String] =
             switch reach.stage {
-            case .name: ["getent ahosts \(Terminal.shellWord(name))", "ip route get 1.1.1.1"]
-            case .connection: ["ip route get 1.1.1.1", "curl -v https://\(reach.host)/"]
+            case .name: ["getent ahosts \(Terminal.shellWord(String(name)))", "ip route get 1.1.1.1"]
+            case .connection:
+                ["ip route get 1.1.1.1", "curl -v \(Terminal.shellWord("https://\(reach.host)/"))"]
+            case .certificate where configuration?.cloudCAFile != nil: change("Cloud", "CAFile", facts)
+            case .certificate where configuration?.cloudPinnedKey != nil:
+                change("Cloud", "PinnedPublicKey", facts)
             case .certificate: ["sudo apt-get install --reinstall ca-certificates"]
             case .clock: ["sudo timedatectl set-ntp true"]
             case .answer, nil: ["celestiad cloud status"]

@@ -37,6 +37,11 @@ extension DoctorRules {
                 return Finding(
                     .service, .skipped, "without a message bus it cannot be told whether celestiad runs")
             }
+            guard facts.radio.value?.container == nil else {
+                return Finding(
+                    .service, .fail, "celestiad is not running\(detail)",
+                    advice: "it is to be the container's command: celestiad run")
+            }
             return Finding(
                 .service, .fail, "celestiad is not running\(detail)", fix: ["sudo systemctl start celestiad"])
         }
@@ -56,7 +61,7 @@ extension DoctorRules {
             return Finding(
                 .service, .fail,
                 "celestiad.service has failed (\(unit.result), exit status \(unit.exitStatus))\(often)",
-                fix: ["journalctl -u celestiad -n 50", "sudo systemctl restart celestiad"])
+                fix: ["sudo journalctl -u celestiad -n 50", "sudo systemctl restart celestiad"])
         }
         guard ["active", "reloading", "activating"].contains(unit.active) else {
             return Finding(
@@ -67,7 +72,7 @@ extension DoctorRules {
             return Finding(
                 .service, .warn,
                 "celestiad.service is starting; a queue that was not closed is checked first",
-                fix: ["journalctl -f -u celestiad"])
+                fix: ["sudo journalctl -f -u celestiad"])
         }
         if !facts.daemon.isRunning, facts.bus.trouble == nil {
             return Finding(
@@ -87,7 +92,7 @@ extension DoctorRules {
             findings.append(
                 Finding(
                     .service, .warn, "celestiad.service was started anew \(unit.restarts) times",
-                    fix: ["journalctl -u celestiad -p warning -n 100"]))
+                    fix: ["sudo journalctl -u celestiad -p warning -n 100"]))
         }
         if unit.file == "disabled" {
             findings.append(
@@ -153,7 +158,9 @@ extension DoctorRules {
 
     /// Said by checks of their own.
     private static let told =
-        HealthItem.bluetoothTroubles + ["logged_out", "login_elsewhere", "login_expired", "disk_low"]
+        HealthItem.bluetoothTroubles + [
+            "logged_out", "login_elsewhere", "login_expired", "disk_low", "folder_closed",
+        ]
 
     static func queue(_ facts: DoctorFacts) -> [Finding] {
         guard case .success(let status) = facts.daemon.status else {
@@ -218,28 +225,47 @@ extension DoctorRules {
                 return [
                     Finding(
                         .folder, .fail, "\(folder.path) is to be watched and is no folder",
-                        fix: ["sudoedit \(facts.configurationPath)", "sudo systemctl restart celestiad"])
+                        fix: change("Import", "WatchedFolder", facts))
                 ]
-            case .folder(isReadable: false):
-                return [
-                    Finding(
-                        .folder, .fail, "\(folder.userName) may not read the watched folder \(folder.path)",
-                        fix: [
-                            "sudo chgrp -R \(folder.userName) \(Terminal.shellWord(folder.path))",
-                            "sudo chmod -R g+rX \(Terminal.shellWord(folder.path))",
-                        ])
-                ]
-            case .folder(isReadable: true):
-                return [Finding(.folder, .ok, "the watched folder \(folder.path) can be read")]
-            case .folder:
-                return [
-                    Finding(
-                        .folder, .skipped,
-                        "whether \(folder.userName) may read the watched folder \(folder.path) cannot be told from here"
-                    )
-                ]
+            case .folder(let isReadable):
+                return [readability(folder, isReadable, facts)]
             }
         }
+    }
+
+    private static func readability(
+        _ folder: FolderFacts, _ isReadable: Bool?, _ facts: DoctorFacts
+    ) -> Finding {
+        let trouble: HealthItem?
+        if case .success(let status) = facts.daemon.status {
+            trouble = status.health.first { $0.code == "folder_closed" }
+            // It has tried; modes and access lists only say how it might go.
+            guard trouble != nil else {
+                return Finding(.folder, .ok, "the watched folder \(folder.path) is read")
+            }
+        } else {
+            trouble = nil
+        }
+        guard isReadable == false || trouble != nil else {
+            return Finding(
+                .folder, isReadable == nil ? .skipped : .ok,
+                isReadable == nil
+                    ? "whether \(folder.userName) may read the watched folder \(folder.path) is the daemon's to say"
+                    : "\(folder.userName) may read the watched folder \(folder.path)")
+        }
+        return Finding(
+            .folder, .fail,
+            trouble?.text ?? "\(folder.userName) may not read the watched folder \(folder.path)",
+            fix: access(folder, facts))
+    }
+
+    /// Lets the daemon read what is there and what will come, without a change for anybody else.
+    private static func access(_ folder: FolderFacts, _ facts: DoctorFacts) -> [String] {
+        let path = Terminal.shellWord(folder.path)
+        let entry = "u:\(folder.userName):rX"
+        let above = folder.closed.map { "sudo setfacl -m u:\(folder.userName):x \(Terminal.shellWord($0))" }
+        return (facts.tools.hasACLs ? [] : ["sudo apt-get install acl"])
+            + above + ["sudo setfacl -R -m \(entry),d:\(entry) \(path)"]
     }
 
     /// What the unit's sandbox keeps from the daemon.
@@ -248,12 +274,33 @@ extension DoctorRules {
         func lies(in places: [String]) -> Bool {
             places.contains { folder.path == $0 || folder.path.hasPrefix($0 + "/") }
         }
-        let isHidden =
-            unit.hidesHome && lies(in: ["/home", "/root", "/run/user"])
+        // Below what is inaccessible nothing can be shown; below an empty file system it can.
+        let isInaccessible = unit.protectHome == "yes" && lies(in: homes)
+        let isEmpty =
+            unit.protectHome == "tmpfs" && lies(in: homes)
             || unit.hidesTemporary && lies(in: ["/tmp", "/var/tmp"])
-        guard isHidden, !lies(in: unit.shown) else { return nil }
+        guard isInaccessible || isEmpty && !lies(in: unit.shown) else { return nil }
+        let show = "BindReadOnlyPaths=\(unitWord(folder.path))"
         return Finding(
             .folder, .fail, "the service's sandbox hides the watched folder \(folder.path)",
-            fix: dropIn("celestiad", "folder", "BindReadOnlyPaths=\(folder.path)"))
+            fix: isInaccessible
+                ? dropIn("celestiad", "folder", "ProtectHome=tmpfs", show)
+                : dropIn("celestiad", "folder", show))
+    }
+
+    /// What ProtectHome= is about (systemd.exec(5)).
+    private static let homes = ["/home", "/root", "/run/user"]
+
+    /// A word of a unit file (systemd.syntax(7), systemd.unit(5) on specifiers).
+    private static func unitWord(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            byte >= 0x80 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
+                || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "/._-+@".utf8.contains(byte)
+        }
+        guard !isPlain else { return text }
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing(
+            "%", with: "%%")
+        return "\"\(escaped)\""
     }
 }

@@ -30,6 +30,8 @@ struct DoctorFacts: Sendable {
     /// Where the configuration is read from.
     var configurationPath = Configuration.defaultPath
     var configuration: Look<Configuration>
+    /// Each key, and where it was set.
+    var settings: [ConfigurationSetting] = []
     var bus: BusFacts
     /// systemd's word on the two services.
     var service: Look<UnitFacts> = .blind("systemd was not asked")
@@ -52,6 +54,7 @@ struct ToolFacts: Sendable {
     var hasRFKill = true
     /// Whether something is installed that can set the clock by the network.
     var hasTimeService = true
+    var hasACLs = true
 }
 
 /// The message bus.
@@ -104,10 +107,11 @@ struct UnitFacts: Sendable, Equatable {
     /// `Restart=`.
     var restart = "on-failure"
     var exitStatus = 0
-    /// `ProtectHome=` and `PrivateTmp=`.
-    var hidesHome = true
+    /// `ProtectHome=`, as systemd spells it.
+    var protectHome = "yes"
+    /// `PrivateTmp=`.
     var hidesTemporary = true
-    /// What `BindPaths=` and `BindReadOnlyPaths=` show all the same.
+    /// What `BindPaths=` and `BindReadOnlyPaths=` show all the same, but below a home that `yes` has made inaccessible.
     var shown: [String] = []
     /// Whether its `Condition…=` were met when it was last to start.
     var conditionsMet = true
@@ -144,6 +148,8 @@ struct RadioFacts: Sendable, Equatable {
     var hasSockets = true
     /// What kind of container this is; nil: none that shows.
     var container: String?
+    /// What the firmware calls the board, such as `Raspberry Pi 4 Model B Rev 1.5`; nil where it has no name.
+    var board: String?
     /// Whether the rules that keep adapters awake are installed.
     var hasRules = true
 }
@@ -171,11 +177,15 @@ struct BlueZFacts: Sendable, Equatable {
 struct ClockFacts: Sendable, Equatable {
     /// What the kernel says (adjtimex(2)); nil: nothing.
     var isSynchronized: Bool?
+    /// The unit that runs to keep it, such as `systemd-timesyncd`; nil: none that is known.
+    var keeper: String?
 }
 
 /// The file system of the state directory.
 struct DiskFacts: Sendable, Equatable {
     var path: String
+    /// Whether the packages and the journal lie there too.
+    var isSystems = true
     var total: Int64
     /// Free for the daemon's user.
     var free: Int64
@@ -229,5 +239,7 @@ struct FolderFacts: Sendable, Equatable {
 
     var path: String
     var place: Place
+    /// The folders on the way that the daemon's user may not pass.
+    var closed: [String] = []
     var userName = "celestiad"
 }

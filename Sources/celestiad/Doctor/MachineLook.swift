@@ -26,6 +26,7 @@ struct MachineLook: Sendable {
             hasBluetooth: tree.exists("/sys/class/bluetooth") || tree.exists("/sys/module/bluetooth"),
             controllers: names.map { RadioFacts.Controller(name: $0, usb: usbDevice(of: $0)) },
             switches: switches(), hasSockets: L2CAPSocket.isSupported, container: container(),
+            board: tree.word("/proc/device-tree/model")?.replacing("\0", with: ""),
             hasRules: tree.hasAny(
                 of: ["/usr/lib", "/lib", "/etc"].map { "\($0)/udev/rules.d/60-celestiad.rules" }))
     }
@@ -113,7 +114,8 @@ struct MachineLook: Sendable {
             hasTimeService: tree.hasAny(of: [
                 "/usr/lib/systemd/systemd-timesyncd", "/lib/systemd/systemd-timesyncd", "/usr/sbin/chronyd",
                 "/usr/sbin/ntpd",
-            ]))
+            ]),
+            hasACLs: tree.hasAny(of: ["/usr/bin/setfacl", "/bin/setfacl"]))
     }
 
     func hasPolicy() -> Bool {
@@ -138,7 +140,8 @@ struct MachineLook: Sendable {
         }
         return .found(
             DiskFacts(
-                path: directory, total: bytes(info.f_blocks), free: bytes(info.f_bavail),
+                path: directory, isSystems: tree.device(path) == tree.device("/var"),
+                total: bytes(info.f_blocks), free: bytes(info.f_bavail),
                 isReadOnly: info.f_flag & UInt(ST_RDONLY) != 0, files: Int64(clamping: info.f_files),
                 freeFiles: Int64(clamping: info.f_favail)))
     }
@@ -167,27 +170,29 @@ struct MachineLook: Sendable {
         case .absent: facts.place = .absent
         case .hidden: facts.place = .folder(isReadable: nil)
         case .found(let info) where !info.isFolder: facts.place = .noFolder
-        case .found: facts.place = .folder(isReadable: account(userName).flatMap { isReadable(path, by: $0) })
+        case .found:
+            facts.place = .folder(isReadable: nil)
+            guard let user = account(userName) else { break }
+            var all = [allows(0o5, path, to: user)]
+            var above = SystemTree.parent(of: path)
+            while let folder = above {
+                all.append(allows(0o1, folder, to: user))
+                if all.last == false { facts.closed.append(folder) }
+                above = SystemTree.parent(of: folder)
+            }
+            facts.place = .folder(isReadable: all.contains(false) ? false : all.contains(nil) ? nil : true)
         }
         return facts
     }
 
-    /// By the modes of the folder and of everything above it; nil where access lists say otherwise, or nothing is said.
-    private func isReadable(_ path: String, by user: Account) -> Bool? {
+    /// By the modes; nil where an access list decides, or nothing is to be seen.
+    private func allows(_ needed: UInt32, _ folder: String, to user: Account) -> Bool? {
         guard user.id != 0 else { return true }
-        var current: String? = path
-        var needed: UInt32 = 0o5
-        while let folder = current {
-            guard case .found(let info) = tree.entry(folder), !FileAccess.hasList(tree.root + folder) else {
-                return nil
-            }
-            let shift: UInt32 =
-                info.owner == user.id ? 6 : user.groups.contains(info.group) ? 3 : 0
-            if (info.mode >> shift) & needed != needed { return false }
-            needed = 0o1
-            current = SystemTree.parent(of: folder)
+        guard case .found(let info) = tree.entry(folder), !FileAccess.hasList(tree.root + folder) else {
+            return nil
         }
-        return true
+        let shift: UInt32 = info.owner == user.id ? 6 : user.groups.contains(info.group) ? 3 : 0
+        return (info.mode >> shift) & needed == needed
     }
 }
 

@@ -65,6 +65,12 @@ struct SystemTree: Sendable {
                 group: info.st_gid))
     }
 
+    /// The number of the file system that a path lies on; nil where it cannot be looked at.
+    func device(_ path: String) -> UInt64? {
+        var info = stat()
+        return stat(root + path, &info) == 0 ? UInt64(info.st_dev) : nil
+    }
+
     func exists(_ path: String) -> Bool { entry(path) != .absent }
 
     func hasAny(of paths: [String]) -> Bool { paths.contains(where: exists) }

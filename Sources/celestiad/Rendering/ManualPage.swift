@@ -68,7 +68,7 @@ enum ManualPage: String, CaseIterable {
     private static func service(_ page: inout Page) {
         page.title("celestiad.service", "the daemon under systemd")
         page.section("SYNOPSIS")
-        page.example(["systemctl enable --now celestiad"])
+        page.example(["sudo systemctl enable --now celestiad"])
         page.section("DESCRIPTION")
         page.text(
             "The service runs as a user of its own, without capabilities. It is ready when it has looked for Bluetooth "
@@ -83,12 +83,12 @@ enum ManualPage: String, CaseIterable {
             Configuration().stateDirectory,
             "The queue, the files that are not in the cloud yet, and the login.")
         page.section("DIAGNOSIS")
-        page.example(["celestiad doctor", "celestiad status", "journalctl -u celestiad"])
+        page.example(["celestiad doctor", "celestiad status", "sudo journalctl -u celestiad"])
         page.text("What is in the journal is described in \(HelpText.documents)/logging.md.")
         page.section("RELOAD")
         page.text(
-            "A reload (systemctl reload celestiad) checks the configuration first, as celestiad config check does, and fails when it is "
-                + "not understood: nothing is changed then. Nothing that is under way ends by a reload.")
+            "A reload (sudo systemctl reload celestiad) checks the configuration first, as celestiad config check does, and fails when it "
+                + "is not understood: nothing is changed then. Nothing that is under way ends by a reload.")
         page.section("CREDENTIALS")
         page.item(
             "celestiad.password",

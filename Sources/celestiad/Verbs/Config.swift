@@ -17,7 +17,7 @@ enum ConfigVerb {
         discussion: [
             "\(Configuration.defaultPath) is read, then the *.conf in \(Configuration.defaultPath).d in the order of their "
                 + "names, then the environment; the later goes before the earlier. The daemon reads them "
-                + "when it starts, and again with SIGHUP (systemctl reload celestiad), which says what has to wait for a restart."
+                + "when it starts, and again with SIGHUP (sudo systemctl reload celestiad), which says what has to wait for a restart."
         ],
         actions: actions,
         positionals: [Positional(name: "ACTION", help: "One of those above.")],
@@ -115,7 +115,7 @@ enum ConfigurationText {
             "# See celestiad.conf(5). What is commented out has its default.",
             "# Your own settings belong into \(Configuration.localPath), which goes before this file:",
             "# a new version of this file then replaces it without a question.",
-            "# Read again by systemctl reload celestiad; celestiad config check says what is wrong before that.",
+            "# Read again by sudo systemctl reload celestiad; celestiad config check says what is wrong before that.",
         ]
             + sections(ConfigurationKey.all, \.section) { key in
                 Text.wrap(key.documentation, width: 96).map { "# \($0)" }

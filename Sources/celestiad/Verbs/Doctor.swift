@@ -98,7 +98,8 @@ enum DoctorVerb {
             Journal.lines(of: "celestiad.service", last: journalLines)
         }
         return BundleSources(
-            doctor: document, daemon: facts.daemon, settings: await look.settings(), versions: found,
+            doctor: document, user: facts.user, daemon: facts.daemon, settings: await look.settings(),
+            versions: found,
             journal: readable(journal, isRoot: facts.isRoot))
     }
 

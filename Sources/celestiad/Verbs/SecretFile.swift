@@ -1,4 +1,5 @@
 import Control
+import Gateway
 import Glibc
 
 /// A secret in a file or on standard input.
@@ -30,7 +31,9 @@ enum SecretFile {
         defer { close(fd) }
         var info = stat()
         if fstat(fd, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_mode & 0o077 != 0 {
-            console.note("warning: other users may read the \(what) file → chmod 600 \(Text.clean(path))")
+            console.note(
+                "warning: other users may read the \(what) file → chmod 600 \(Terminal.shellWord(Text.clean(path)))"
+            )
         }
         var bytes = [UInt8](repeating: 0, count: limit)
         let count = Glibc.read(fd, &bytes, bytes.count)

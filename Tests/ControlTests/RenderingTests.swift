@@ -170,10 +170,16 @@ import Testing
         expect(
             ScanView(layout()).table([unknown, far, Fixtures.scanResult], numbered: true),
             """
-               ADDRESS            NAME         MODEL   SIGNAL  MODE     HERE
+               ADDRESS            NAME         MODEL   SIGNAL  MODE     STATE
             1  C0:FF:EE:00:00:42  Celestia R1  R1     -61 dBm  pairing  new
             2  AA:AA:AA:AA:AA:AA  –            –      -90 dBm  –        paired as CR1-0001
             3  BB:BB:BB:BB:BB:BB  –            –            –  –        new
+            """)
+        expect(
+            ScanView(layout()).table([unknown]),
+            """
+            ADDRESS            NAME  STATE
+            BB:BB:BB:BB:BB:BB  –     new
             """)
     }
 

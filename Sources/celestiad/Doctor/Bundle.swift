@@ -98,14 +98,21 @@ enum DoctorBundle {
         }
         // A daemon that does not answer has still written their names into the log.
         for line in sources.journal.value ?? [] {
-            for match in line.message.matches(of: /\brecorder ([^ :,]{3,64})/) {
-                redactor.knowRecorder([String(match.1)])
-            }
+            for name in recorders(in: line.message) { redactor.knowRecorder([name]) }
         }
         for setting in sources.settings.value ?? [] where setting.isPrivate && setting.origin != nil {
             redactor.know(setting.value, as: "<\(setting.name)>")
         }
         return redactor
+    }
+
+    /// What stands behind the word.
+    private static func recorders(in line: String) -> [String] {
+        let words = line.split(separator: " ")
+        return zip(words, words.dropFirst()).compactMap { word, next in
+            let name = next.prefix { $0 != ":" && $0 != "," }
+            return word.hasSuffix("recorder") && 3...64 ~= name.count ? String(name) : nil
+        }
     }
 
     private static func text(

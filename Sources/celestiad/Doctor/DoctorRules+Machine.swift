@@ -154,11 +154,11 @@ extension DoctorRules {
     }
 
     private static func failure(_ reach: ReachFacts, _ facts: DoctorFacts) -> Finding {
-        let name = reach.host.replacing(/:\d+$/, with: "").trimmingPrefix("[").split(separator: "]")[0]
+        let name = hostName(reach.host)
         let configuration = facts.configuration.value
         let fix: [String] =
             switch reach.stage {
-            case .name: ["getent ahosts \(Terminal.shellWord(String(name)))", "ip route get 1.1.1.1"]
+            case .name: ["getent ahosts \(Terminal.shellWord(name))", "ip route get 1.1.1.1"]
             case .connection:
                 ["ip route get 1.1.1.1", "curl -v \(Terminal.shellWord("https://\(reach.host)/"))"]
             case .certificate where configuration?.cloudCAFile != nil: change("Cloud", "CAFile", facts)
@@ -169,6 +169,12 @@ extension DoctorRules {
             case .answer, nil: ["celestiad cloud status"]
             }
         return Finding(.cloud, .fail, reach.message, advice: reach.hint, fix: fix)
+    }
+
+    /// Without the port, and without the brackets of an IPv6 address.
+    private static func hostName(_ host: String) -> String {
+        guard host.first != "[" else { return String(host.dropFirst().prefix { $0 != "]" }) }
+        return String(host.prefix { $0 != ":" })
     }
 
     // MARK: Credentials

@@ -49,8 +49,10 @@ enum DoctorRules {
 
     /// The file that a place such as `/etc/celestiad/celestiad.conf:12` names, also with a text behind it.
     private static func file(in place: String?) -> String? {
-        guard let place, let match = place.prefixMatch(of: /(\/[^\n]*?):\d+/) else { return nil }
-        return String(match.1)
+        guard let place, place.first == "/" else { return nil }
+        let parts = place.split(separator: ":", omittingEmptySubsequences: false)
+        guard let number = parts.firstIndex(where: { Int($0) != nil }) else { return nil }
+        return parts[..<number].joined(separator: ":")
     }
 
     /// The command to change what stands in a place: a file, or else the service's environment.

@@ -21,15 +21,16 @@ struct ScanView {
         var table = Table(
             columns: number + [
                 .init(title: "ADDRESS"), .init(title: "NAME", isFlexible: true),
-                .init(title: "MODEL", isFlexible: true),
-                .init(title: "SIGNAL", isNumeric: true), .init(title: "MODE"), .init(title: "HERE"),
+                .init(title: "MODEL", isFlexible: true, isOptional: true),
+                .init(title: "SIGNAL", isNumeric: true, isOptional: true),
+                .init(title: "MODE", isOptional: true), .init(title: "STATE"),
             ])
         table.rows = Self.sorted(results).enumerated().map { index, result in
             (numbered ? ["\(index + 1)"] : []) + [
-                Text.clean(result.address, limit: 40), Text.clean(result.name ?? "–"),
-                Text.clean(result.model ?? "–"),
-                result.rssi.map { "\($0) dBm" } ?? "–",
-                result.pairing.map { $0 ? "pairing" : "normal" } ?? "–",
+                Text.clean(result.address, limit: 40), Text.clean(result.name ?? Table.nothing),
+                Text.clean(result.model ?? Table.nothing),
+                result.rssi.map { "\($0) dBm" } ?? Table.nothing,
+                result.pairing.map { $0 ? "pairing" : "normal" } ?? Table.nothing,
                 result.paired
                     ? "paired" + (result.recorder.map { " as \(Text.clean($0, limit: 40))" } ?? "") : "new",
             ]

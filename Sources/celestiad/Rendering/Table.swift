@@ -8,7 +8,12 @@ struct Table {
         var minimum = 8
         /// Left out when the line is too long all the same, the lowest first; nil: never.
         var dropped: Int?
+        /// Left out while no row has anything in it.
+        var isOptional = false
     }
+
+    /// What stands in a cell of which nothing is known.
+    static let nothing = "–"
 
     let columns: [Column]
     /// Cells of clean text.
@@ -17,7 +22,9 @@ struct Table {
     private static let gap = 2
 
     func lines(_ layout: Layout) -> [String] {
-        var shown = Array(columns.indices)
+        var shown = columns.indices.filter { column in
+            !columns[column].isOptional || rows.contains { $0[column] != Self.nothing }
+        }
         var widths = widths(of: shown, within: layout.width)
         while Self.total(widths) > layout.width, let next = leastWanted(of: shown) {
             shown.removeAll { $0 == next }

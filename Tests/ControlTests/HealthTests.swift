@@ -82,7 +82,8 @@ import Testing
         let board = Board(now: { Fixtures.now })
         board.note(kind, of: "ha.local:1883", "it was so\u{1B}[2J")
         let items = Health.items(
-            account: Fixtures.account, adapters: Fixtures.status.adapters, hasBlueZ: true, recorders: [],
+            account: Fixtures.account, adapters: Fixtures.status.adapters, configuredAdapter: nil,
+            hasBlueZ: true, recorders: [],
             counts: Self.counts(), uploads: UploadStatus(active: []), disk: nil, broker: board.brokerTrouble,
             now: Fixtures.now)
         let item = try #require(items.first)

@@ -46,7 +46,8 @@ struct DaemonControl: ControlModel {
                     hasBlueZ: await gateway.bluez.isReady,
                     recorders: recorders, counts: counts, waits: queue.waits ?? [],
                     uploads: uploads, disk: disk,
-                    troubles: troubles, broker: gateway.board.brokerTrouble, folder: gateway.board.folderTrouble,
+                    troubles: troubles, broker: gateway.board.brokerTrouble,
+                    folder: gateway.board.folderTrouble,
                     now: now))
         } catch {
             throw ControlError(GatewayError(error))

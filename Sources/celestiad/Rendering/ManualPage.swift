@@ -110,7 +110,7 @@ enum ManualPage: String, CaseIterable {
         )
         page.text(
             "Settings of your own belong into \(Configuration.localPath), which no package brings: a new version of "
-                + "\(Configuration.defaultPath) then replaces the old one without a question. systemctl reload celestiad "
+                + "\(Configuration.defaultPath) then replaces the old one without a question. sudo systemctl reload celestiad "
                 + "checks what is there and lets it count without a restart, where a key can do so."
         )
         var section = ""

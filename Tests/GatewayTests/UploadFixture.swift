@@ -39,6 +39,7 @@ final class UploadFixture {
         _ options: [String] = [], _ configuration: UploadConfiguration = UploadFixture.quick,
         earlier: UploadFixture? = nil, logIn: Bool = true, throughProxy: Bool = false,
         http: HTTPConfiguration = HTTPConfiguration(),
+        transport: (HTTPClient) -> any CloudTransport = { $0 },
         random: any RandomNumberGenerator & Sendable = SeededGenerator(seed: 7)
     ) async throws {
         Self.setUp
@@ -48,7 +49,7 @@ final class UploadFixture {
         directory = earlier?.directory ?? TemporaryDirectory()
         client = try HTTPClient(loop: EventLoop.start(name: "http"), configuration: http)
         api = CelestiaAPI(
-            base: try APIBase(proxy?.address(cloud.address) ?? cloud.address), transport: client,
+            base: try APIBase(proxy?.address(cloud.address) ?? cloud.address), transport: transport(client),
             directory: directory.path, machine: "m1",
             executor: try EventLoop.start(name: "tokens"))
         var settings = QueueConfiguration(directory: directory.path + "/state")

@@ -1,6 +1,8 @@
 import CaptureQueue
 import Cloud
+import EventLoop
 import Foundation
+import HTTP
 import TestSupport
 import Testing
 
@@ -58,6 +60,44 @@ import Testing
         await fixture.supervisor.networkReturned()
         try await proxy.tell(#"{"mode":"pass","dropAll":"rst"}"#)
         try await fixture.untilImported([id])
+        try await fixture.stop()
+        try await fixture.expectCloud(holds: [id], assets: 1)
+    }
+
+    /// Has no connection for the first request of a session, and calls back before it says so.
+    private struct Unconnected: CloudTransport {
+        let client: HTTPClient
+        let returned: Locked<(@Sendable () async -> Void)?>
+
+        func send(_ request: HTTPRequest) async throws(HTTPError) -> HTTPResponse {
+            if request.url.description.hasSuffix("/sessions"), request.method == .post,
+                let call = returned.withLock({ call in
+                    defer { call = nil }
+                    return call
+                })
+            {
+                await call()
+                throw HTTPError(.connect, "no connection")
+            }
+            return try await client.send(request)
+        }
+
+        func download(_ request: HTTPRequest, into sink: HTTPSink) async throws(HTTPError) -> HTTPResponse {
+            try await client.download(request, into: sink)
+        }
+    }
+
+    /// The failure of an upload is heard of when the network is back already.
+    @Test func anUploadThatIsOnItsWayIsTriedAnewAtOnce() async throws {
+        let returned = Locked<(@Sendable () async -> Void)?>(nil)
+        let fixture = try await UploadFixture(
+            [], Self.patient, transport: { Unconnected(client: $0, returned: returned) }, random: Slowest())
+        let supervisor = fixture.supervisor
+        returned.withLock { $0 = { await supervisor.networkReturned() } }
+        let id = try await fixture.capture(1, sizes: [2000])
+        fixture.start()
+        try await fixture.untilImported([id])
+        #expect(returned.withLock { $0 == nil })
         try await fixture.stop()
         try await fixture.expectCloud(holds: [id], assets: 1)
     }

@@ -6,6 +6,7 @@ import FoundationEssentials
 /// Doing what was planned, and storing what came of it.
 extension UploadSupervisor {
     func perform(_ work: Work) async {
+        let returns = networkReturns
         switch work {
         case .session(let session): await send(session)
         case .probe(let reason): await probe(reason)
@@ -15,6 +16,7 @@ extension UploadSupervisor {
         case .releaseBytes:
             do throws(QueueError) { try await queue.releaseDueBytes() } catch { await note(error) }
         }
+        if returns != networkReturns { await hurryWhatTheNetworkStopped() }
         wake.raise()
     }
 
@@ -144,7 +146,6 @@ extension UploadSupervisor {
             result = await context.call { () async throws(CloudError) in try await api.health() }
         }
         isProbing = false
-        defer { mustProbeAgain = false }
         switch result {
         case .success: await open()
         case .failure(let failure):
@@ -153,7 +154,6 @@ extension UploadSupervisor {
             } else {
                 await shut(reason, failure.message, after: failure.outcome.wish)
             }
-            if mustProbeAgain { gate.hurry(at: configuration.monotonic()) }
         }
     }
 

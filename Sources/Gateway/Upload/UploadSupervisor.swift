@@ -54,8 +54,8 @@ package actor UploadSupervisor {
     var isProbing = false
     var isAskingQuota = false
     var isTriggering = false
-    /// Asked for while a probe was on its way, which may end as if nothing had changed.
-    var mustProbeAgain = false
+    /// How often the network came back: what began before such a time may end as if it had not.
+    var networkReturns = 0
     /// Sessions whose last attempt broke off below HTTP.
     var cutOff: Set<SessionID> = []
     var isCheckpointCutOff = false
@@ -171,10 +171,13 @@ package actor UploadSupervisor {
 
     /// The network may be back: what it kept from happening is tried now. Whatever the server asked for, stays as it is.
     package func networkReturned() async {
-        if let reason = gate.reason, reason.mayBeTheNetwork {
-            gate.hurry(at: configuration.monotonic())
-            mustProbeAgain = isProbing
-        }
+        networkReturns += 1
+        await hurryWhatTheNetworkStopped()
+        wake.raise()
+    }
+
+    func hurryWhatTheNetworkStopped() async {
+        if let reason = gate.reason, reason.mayBeTheNetwork { gate.hurry(at: configuration.monotonic()) }
         if isCheckpointCutOff { nextCheckpoint = nil }
         let sessions = cutOff
         cutOff = []
@@ -188,7 +191,6 @@ package actor UploadSupervisor {
         } catch {
             log.warning("uploads: the schedule could not be cleared: \(error)")
         }
-        wake.raise()
     }
 
     /// Files wait while the network is metered; what is on its way stops after the request under way.

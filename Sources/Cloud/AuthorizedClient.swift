@@ -6,6 +6,8 @@ struct AuthorizedClient: Sendable {
     let tokens: TokenStore
     /// Whose the calls are; nil: whoever is logged in.
     let account: String?
+    /// Whether the calls end the login.
+    var leaves = false
 
     func run<Value: Sendable>(_ call: Call<Value>) async throws(CloudError) -> Value {
         let token = try own(try await tokens.token())
@@ -16,7 +18,7 @@ struct AuthorizedClient: Sendable {
         } catch {
             guard error.outcome == .reauth else { throw error }
         }
-        let fresh = try own(try await tokens.refresh(of: token.generation))
+        let fresh = try own(try await tokens.refresh(of: token.generation, toLeave: leaves))
         do throws(CloudError) {
             let value = try await runner.run(call, token: fresh.secret, authorization: .refreshed)
             await tokens.accepted(generation: fresh.generation)

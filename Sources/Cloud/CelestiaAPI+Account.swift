@@ -73,12 +73,15 @@ extension CelestiaAPI {
     @discardableResult
     package func logOut() async throws(CloudError) -> CloudError? {
         var refusal: CloudError?
+        let count = await tokens.leave()
+        var authorized = authorized
+        authorized.leaves = true
         do throws(CloudError) {
             try await authorized.run(call(.logout, try request(.logout, .post, ["auth", "logout"])))
         } catch {
             refusal = error
         }
-        try await tokens.logOut()
+        try await tokens.logOut(ifStill: count)
         return refusal
     }
 

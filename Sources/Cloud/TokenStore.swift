@@ -23,6 +23,8 @@ package actor TokenStore {
     private var isLoaded = false
     /// Logins and logouts so far.
     package private(set) var loginCount = 0
+    /// From the beginning of a logout, which ends the tokens at the server, until they are forgotten here.
+    private var isLeaving = false
     /// Granted but not yet durable: the disk refused. Never used, tried again before anything else.
     private var unsaved: Credentials?
     private var refreshing: Task<Result<AccessToken, CloudError>, Never>?
@@ -123,9 +125,13 @@ package actor TokenStore {
     /// A newer token than `generation`, by a refresh if nobody made one yet; everybody who asks meanwhile
     /// waits for the same one. Cancelling a waiting task does not stop it: the server may have rotated.
     ///
-    /// Throws `notLoggedIn`, `storage`, or the refresh's own error.
-    package func refresh(of generation: UInt64) async throws(CloudError) -> AccessToken {
+    /// Throws `notLoggedIn`, also while a logout is under way that is not the caller's; `storage`, or the refresh's own
+    /// error.
+    package func refresh(
+        of generation: UInt64, toLeave: Bool = false
+    ) async throws(CloudError) -> AccessToken {
         try load()
+        guard toLeave || !isLeaving else { throw .notLoggedIn("the login is being ended") }
         try saveUnsaved()
         switch tokens.wantsRefresh(of: generation) {
         case .use(let token): return token
@@ -217,13 +223,26 @@ package actor TokenStore {
         try load()
         guard count == nil || count == loginCount else { return false }
         loginCount += 1
+        isLeaving = false
         unsaved = nil
         try persist(tokens.loggedIn(grant, identifier: identifier, base: base, machine: machine))
         return true
     }
 
-    /// Forgets the tokens, here and on disk. Throws `storage` when the file cannot be removed.
-    package func logOut() throws(CloudError) {
+    /// A logout begins: from here on nobody else refreshes, for the server would take it for a stolen token's use.
+    /// Returns when no refresh is under way any more, with the `loginCount` to end.
+    func leave() async -> Int {
+        isLeaving = true
+        let count = loginCount
+        await settle()
+        return count
+    }
+
+    /// Forgets the tokens, here and on disk, unless there was another login or logout since `loginCount` was `count`.
+    /// Throws `storage` when the file cannot be removed.
+    package func logOut(ifStill count: Int? = nil) throws(CloudError) {
+        guard count == nil || count == loginCount else { return }
+        isLeaving = false
         unsaved = nil
         isLoaded = true
         loginCount += 1

@@ -189,7 +189,9 @@ private struct ImportBench {
 
 extension ImportBench {
     fileprivate func waitForSessions(_ count: Int) async throws {
-        for await _ in await queue.changes() {
+        let changes = await queue.changes()
+        if try await queue.sessionCount() >= count { return }
+        for await _ in changes {
             if try await queue.sessionCount() >= count { return }
         }
     }

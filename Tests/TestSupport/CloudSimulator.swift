@@ -134,18 +134,31 @@ package final class CloudSimulator: Sendable {
         try JSONDecoder().decode(State.self, from: Data(try await get("state")))
     }
 
+    private struct Findings: Decodable {
+        struct Finding: Decodable, CustomStringConvertible {
+            let operation: String?
+            let rule: String
+            let detail: String?
+
+            var description: String { "\(operation ?? "?"): \(rule) \(detail ?? "")" }
+        }
+
+        let violations: [Finding]
+        let advice: [Finding]
+    }
+
     /// The rules that requests broke, one line each; empty is what every test of a client should end with.
     package func violations() async throws -> [String] {
-        struct Answer: Decodable {
-            struct Violation: Decodable {
-                let operation: String?
-                let rule: String
-                let detail: String?
-            }
-            let violations: [Violation]
-        }
-        return try JSONDecoder().decode(Answer.self, from: Data(try await get("violations"))).violations
-            .map { "\($0.operation ?? "?"): \($0.rule) \($0.detail ?? "")" }
+        try await findings().violations.map(\.description)
+    }
+
+    /// What a good client would not have done, one line each.
+    package func advice() async throws -> [String] {
+        try await findings().advice.map(\.description)
+    }
+
+    private func findings() async throws -> Findings {
+        try JSONDecoder().decode(Findings.self, from: Data(try await get("violations")))
     }
 
     /// Installs faults, given as the JSON list that `POST faults` takes.

@@ -26,7 +26,7 @@ VARYING = [
     (r"^\w+ +bluetoothd +bluetoothd [\d.]+\S* .*\n( {24}.*\n)*", ""),
     (r"^# The doctor has printed commands(.*\n)*?(?=\$ celestiad status)", ""),
     # Whether something has been set up on this machine to keep its clock: it has no network.
-    (r"(nothing keeps|\S+ is to keep) the clock in time.*\n( {24}.*\n)*", "CLOCK"),
+    (r"(nothing keeps|\S+ is to keep) the clock in time.*\n( {24}.*\n)*", "CLOCK\n"),
     (r"^(\d+ [a-z ]+, )+\d+ [a-z ]+$", "COUNTS"),
     # Stages may be too short to be seen.
     (r"^(searching|connecting|pairing|reading) …\n", ""),

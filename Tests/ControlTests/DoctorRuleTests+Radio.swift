@@ -8,6 +8,20 @@ import Testing
 extension DoctorRuleTests {
     private static let unplugged = DoctorFacts.sound.radio { $0.controllers = [] }.bluez { $0.adapters = [] }
 
+    /// An adapter that is not there, and where it is named.
+    private static func adapterSet(_ origin: String) -> DoctorFacts {
+        .sound.with {
+            let address = "AA:BB:CC:DD:EE:FF"
+            var configuration = Configuration()
+            configuration.adapter = address
+            $0.configuration = .found(configuration)
+            $0.settings = [
+                ConfigurationSetting(
+                    section: "Bluetooth", name: "Adapter", value: address, origin: origin, isPrivate: false)
+            ]
+        }
+    }
+
     static let radio = [
         Case("no adapter", unplugged, .adapter, .fail, "sudo journalctl -k", says: "no Bluetooth adapter"),
         Case(
@@ -49,30 +63,13 @@ extension DoctorRuleTests {
             "no LE", .sound.bluez { $0.adapters[0].roles = [] }, .adapter, .fail,
             says: "no Bluetooth Low Energy"),
         Case(
-            "another is configured",
-            .sound.with {
-                var configuration = Configuration()
-                configuration.adapter = "AA:BB:CC:DD:EE:FF"
-                $0.configuration = .found(configuration)
-                $0.settings = [
-                    ConfigurationSetting(
-                        section: "Bluetooth", name: "Adapter", value: "AA:BB:CC:DD:EE:FF",
-                        origin: "/etc/celestiad/celestiad.conf.d/my own.conf:3", isPrivate: false)
-                ]
-            }, .adapter, .fail, "sudoedit '/etc/celestiad/celestiad.conf.d/my own.conf'",
+            "another is configured", adapterSet("/etc/celestiad/celestiad.conf.d/my own.conf:3"), .adapter,
+            .fail,
+            "sudoedit '/etc/celestiad/celestiad.conf.d/my own.conf'",
             says: "AA:BB:CC:DD:EE:FF ([Bluetooth] Adapter) is not there; there is 00:11:22:33:44:55"),
         Case(
-            "another is configured by a variable",
-            .sound.with {
-                var configuration = Configuration()
-                configuration.adapter = "AA:BB:CC:DD:EE:FF"
-                $0.configuration = .found(configuration)
-                $0.settings = [
-                    ConfigurationSetting(
-                        section: "Bluetooth", name: "Adapter", value: "AA:BB:CC:DD:EE:FF",
-                        origin: "CELESTIAD_ADAPTER", isPrivate: false)
-                ]
-            }, .adapter, .fail, "sudo systemctl edit celestiad"),
+            "another is configured by a variable", adapterSet("CELESTIAD_ADAPTER"), .adapter, .fail,
+            "sudo systemctl edit celestiad"),
         Case(
             "bluetoothd cannot be asked", .sound.with { $0.bluez = .blind("no bus") }, .adapter, .skipped,
             says: "hci0"),

@@ -1,8 +1,8 @@
-import CaptureQueue
 import Control
 import Foundation
 import Testing
 
+@testable import CaptureQueue
 @testable import celestiad
 
 /// What the cloud cannot be told is in the session's document, and so in every export.
@@ -31,6 +31,20 @@ import Testing
         #expect(!reason.clearedBy(session: "1b9d6bcd").contains("ID"))
         #expect(!reason.clearedBy.contains("ID"))
         if reason.needsUser { #expect(reason.clearedBy(session: "1b9d6bcd").contains("1b9d6bcd")) }
+    }
+
+    @Test func everyHoldOfASessionIsInItsReason() throws {
+        let id = try #require(SessionID("1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"))
+        func hold(_ reason: HoldReason, _ detail: String? = nil) -> Hold {
+            Hold(reason: reason, since: Fixtures.now, until: nil, requiredBytes: nil, detail: detail)
+        }
+        #expect(SessionDocument.holdReason([], id) == nil)
+        #expect(
+            SessionDocument.holdReason([hold(.auth, "expired")], id)
+                == "auth: expired; cleared by celestiad login")
+        #expect(
+            SessionDocument.holdReason([hold(.auth), hold(.otherAccount), hold(.quota)], id)
+                == "auth; cleared by celestiad login; it waits for more than that: other account, quota")
     }
 
     @Test func removedIsNotUploaded() throws {

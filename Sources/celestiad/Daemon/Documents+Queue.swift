@@ -52,14 +52,18 @@ extension SessionDocument {
             id: session.id.text, recorder: session.recorderSerial ?? session.originDeviceID,
             source: session.sourceKind.rawValue, host: session.targetHost, title: session.title,
             startedAt: session.startedAt.instant, durationMs: session.durationMs,
-            salvaged: session.isSalvaged, state: session.state.rawValue, reason: Self.reason(summary),
+            salvaged: session.isSalvaged, state: session.state.rawValue,
+            reason: Self.holdReason(summary.holds, session.id)
+                ?? summary.doubt.map { "\($0); the cloud is asked what it has of it" } ?? session.lastError,
             holds: summary.holds.isEmpty
                 ? nil : summary.holds.map { HoldDocument($0, session: session.id.text) },
             ambiguous: summary.isAmbiguous ? true : nil, retries: session.retryCount,
             lastError: session.lastError,
             terminalReason: session.terminalReason?.rawValue, account: session.account,
             migratedFrom: session.migratedFrom,
-            migratedTo: session.migratedTo, nextTry: session.nextTryAt, cloud: session.remoteID,
+            migratedTo: session.migratedTo,
+            // Its time does not count while it is held.
+            nextTry: summary.holds.isEmpty ? session.nextTryAt : nil, cloud: session.remoteID,
             createdAt: session.createdAt,
             updatedAt: session.updatedAt, bytes: summary.progress.totalBytes, files: summary.progress.assets,
             uploadedFiles: summary.progress.uploadedAssets)
@@ -78,15 +82,14 @@ extension SessionDocument {
         origin = OriginDocument(detail.summary.session)
     }
 
-    /// Why the session waits or has failed, and what would clear it.
-    private static func reason(_ summary: SessionSummary) -> String? {
-        if let hold = summary.holds.first {
-            let detail = hold.detail.map { ": \($0)" } ?? ""
-            let clearedBy = hold.reason.clearedBy(session: String(summary.session.id.text.prefix(8)))
-            return "\(hold.reason.rawValue)\(detail); cleared by \(clearedBy)"
-        }
-        if let doubt = summary.doubt { return "\(doubt); the cloud is asked what it has of it" }
-        return summary.session.lastError
+    /// Why the session waits, and what would clear it: the first in full, the others by their names.
+    static func holdReason(_ holds: [Hold], _ id: SessionID) -> String? {
+        guard let hold = holds.first else { return nil }
+        let detail = hold.detail.map { ": \($0)" } ?? ""
+        let clearedBy = hold.reason.clearedBy(session: String(id.text.prefix(8)))
+        let others = holds.dropFirst().map { Words.plain($0.reason.rawValue) }.joined(separator: ", ")
+        return "\(hold.reason.rawValue)\(detail); cleared by \(clearedBy)"
+            + (others.isEmpty ? "" : "; it waits for more than that: \(others)")
     }
 }
 

@@ -29,7 +29,10 @@ import Testing
             ),
             (
                 Facts(owner: 8, user: 7),
-                ["/state belongs to ada", "runs as celestiad", "chown -R celestiad /state", "StateDirectory"]
+                [
+                    "/state belongs to ada", "runs as celestiad", "sudo chown -R celestiad: /state",
+                    "StateDirectory",
+                ]
             ),
             (
                 Facts(owner: 7, mode: 0o500, isUsable: false, user: 7),

@@ -99,7 +99,8 @@ extension SystemTests {
                 try await lab.waitForHealth("bluetoothd_absent")
                 let stopped = try await lab.cli("sync", "--wait", "60")
                 #expect(
-                    stopped.says(10, ["bluetoothd is not running → systemctl start bluetooth"]), "\(stopped)")
+                    stopped.says(10, ["bluetoothd is not running → sudo systemctl start bluetooth"]),
+                    "\(stopped)")
             }
         }
 

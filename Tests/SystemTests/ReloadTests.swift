@@ -30,7 +30,8 @@ extension SystemTests {
                 try await reload(lab, "the configuration was read again; taken: [Upload] Parallel")
                 #expect(
                     lab.log().contains(
-                        "[Bluetooth] Adapter will count from the next start on: systemctl restart celestiad"))
+                        "[Bluetooth] Adapter will count from the next start on: sudo systemctl restart celestiad"
+                    ))
                 #expect(try await lab.client.status().account.state == "logged_out")
             }
         }

@@ -78,6 +78,7 @@ package actor CaptureQueue {
             storage = opened
             needsLook = false
             try usingBallast { () throws(QueueError) in try opened.markDirty() }
+            try Schema.settle(opened.database)
             damage?.salvage(directory, into: opened.database)
             isUnverified = opened.wasSuspect
             var report = try reconcile(wasClean: opened.wasClean)

@@ -27,6 +27,18 @@ extension Schema {
         }
     }
 
+    /// Folds the log into the database's file. A new or migrated one may have its version in the log alone otherwise, for as long
+    /// as the service runs, and whoever reads the file's header, as debian/celestiad.preinst does, is told another one.
+    ///
+    /// It may stay undone where the file is busy or does not fit on the disk: what the log holds is durable.
+    static func settle(_ database: Database) throws(QueueError) {
+        do throws(QueueError) {
+            try database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        } catch {
+            guard error.code == .diskFull || error.code == .alreadyInUse else { throw error }
+        }
+    }
+
     private static func newer(_ version: Int64, _ backups: Set<String>) -> QueueError {
         // The newest state that this version can read.
         let backup = (1...migrations.count).reversed().map { "queue.db.before-v\($0 + 1)" }

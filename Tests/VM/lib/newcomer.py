@@ -20,6 +20,10 @@ README = Path("/vm/project/README.md")
 ROWS, COLUMNS = 40, 100
 # What apt says besides is about every package of the machine.
 APT_SAYS_OF_OURS = re.compile(r"celestiad[: ].*|.*[^\w/]celestiad \(.*|Do you want to continue.*")
+# A command in README or in what a program has said: a line, without its remark, what an arrow points to, or a span of code.
+ADVICE = re.compile(r"(?:^|→ |`)((?:sudo|celestiad|printf) [^`\n]*?)(?= {2,}#|`|$)", re.MULTILINE)
+# What a user puts something else for: NAME, FILE…, <serial>, "$USER".
+FILLED_IN = re.compile(r'[A-Z]+…?|<[^>]+>|"\$USER"')
 # What may be another in the next run, and what takes its place in a comparison.
 VARYING = [
     # What the doctor thinks of this release of Debian, and what was done about it.
@@ -141,10 +145,8 @@ class Newcomer:
 
     def expect_advised(self, command):
         """A newcomer knows nothing but what is written."""
-        advice = README.read_text() + "\n".join(self.transcript)
-        words = command.replace(self.user, '"$USER"').split()
-        known = next((n for n in range(len(words), 1, -1) if " ".join(words[:n]) in advice), 0)
-        expect(f"README or the program has said: {command}", known)
+        advice = ADVICE.findall("\n".join([README.read_text(), *self.transcript]))
+        expect(f"README or the program has said: {command}", any(follows(command, advised) for advised in advice))
 
     def compare(self, kept):
         """Leaves the transcript with the logs, and fails when it is not what is kept but for what may vary."""
@@ -158,6 +160,12 @@ class Newcomer:
         if difference:
             note(f"if that is how it should be: cp .build/vm/logs/{os.environ['SCENARIO']}/transcript docs/{kept.name}")
             fail("the transcript is another one")
+
+
+def follows(command, advised):
+    """Whether the command is the whole of what was advised, but for what a user fills in and a package's version."""
+    typed, named = (re.sub(r"_[\d.+]+_", "_VERSION_", line).split() for line in (command, advised))
+    return len(typed) == len(named) and all(FILLED_IN.fullmatch(name) or name == word for word, name in zip(typed, named))
 
 
 def own_terminal():

@@ -27,8 +27,8 @@ import Testing
                         the cloud is unreachable
                         uploading 1 · imported 12
             Disk        10.1 GiB of 32.0 GiB free · 1.0 GiB kept free · /var/lib/celestiad
-            Transfer    device→hub  █████████░░░░░░░   62 %  25.0 MiB of 40.0 MiB  1.1 MiB/s  12 s left  REC000…
-                        hub→cloud   ████████░░░░░░░░   50 %  20.0 MiB of 40.0 MiB  5.0 MiB/s  4 s left  REC0001…
+            Transfer    device→hub  ████░░░░   62 %  25.0 MiB of 40.0 MiB  1.1 MiB/s  12 s left  REC0002.OPUS
+                        hub→cloud   ████░░░░   50 %  20.0 MiB of 40.0 MiB  5.0 MiB/s  4 s left  REC0001.WAV
             Health      warning: the cloud is unreachable (5 min ago)
                         → ping api.example.com
             """)
@@ -61,8 +61,10 @@ import Testing
             Disk        10.1 GiB of 32.0 GiB free
                         1.0 GiB kept free
                         /var/lib/celestiad
-            Transfer    device→hub  █████████░░░░░░░   62 %…
-                        hub→cloud   ████████░░░░░░░░   50 %…
+            Transfer    device→hub   62 %  1.1 MiB/s
+                        12 s left
+                        hub→cloud    50 %  5.0 MiB/s
+                        4 s left
             Health      warning: the cloud is unreachable (5
                         min ago)
                         → ping api.example.com
@@ -219,6 +221,117 @@ import Testing
             AdapterDocument(name: "hci0", address: "A", powered: isOn, state: state, reason: reason)
         ]
         #expect(StatusView(layout()).lines(status).contains("Adapter     hci0 A · \(text)"))
+    }
+
+    @Test(
+        arguments: [
+            (
+                40,
+                """
+                device→hub   62 %  1.1 MiB/s  12 s left
+                hub→cloud    50 %  5.0 MiB/s  4 s left
+                """
+            ),
+            (
+                60,
+                """
+                device→hub   62 %  1.1 MiB/s  12 s left  REC0002.OPUS
+                hub→cloud    50 %  5.0 MiB/s  4 s left  REC0001.WAV
+                """
+            ),
+            (
+                80,
+                """
+                device→hub   62 %  25.0 MiB of 40.0 MiB  1.1 MiB/s  12 s left  REC0002.OPUS
+                hub→cloud    50 %  20.0 MiB of 40.0 MiB  5.0 MiB/s  4 s left  REC0001.WAV
+                """
+            ),
+            (
+                90,
+                """
+                device→hub  ████░░░░   62 %  25.0 MiB of 40.0 MiB  1.1 MiB/s  12 s left  REC0002.OPUS
+                hub→cloud   ████░░░░   50 %  20.0 MiB of 40.0 MiB  5.0 MiB/s  4 s left  REC0001.WAV
+                """
+            ),
+        ])
+    func progressKeepsItsNumbers(_ width: Int, _ golden: String) {
+        expect(ProgressView(layout: layout(width)).lines(Fixtures.transfers), golden)
+    }
+
+    @Test func longNamesAreCutInTheMiddle() {
+        var transfer = Fixtures.transfers[0]
+        transfer.name = "REC-2026-11-30-0001.OPUS"
+        #expect(
+            ProgressView(layout: layout(60)).lines([transfer]) == [
+                "device→hub   62 %  1.1 MiB/s  12 s left  REC-2026-…0001.OPUS"
+            ])
+        #expect(Text.fitEnds("Celestia CEL-0001", to: 11) == "Celes…-0001")
+        #expect(Text.fitEnds("朝の会議", to: 6) == "朝…議")
+        #expect(Text.fitEnds("abc", to: 1) == "…")
+        #expect(Text.fitEnds("abc", to: 3) == "abc")
+    }
+
+    @Test func recordersNearbyCanBeToldApartOnANarrowTerminal() {
+        var other = Fixtures.scanResult
+        other.address = "C0:FF:EE:00:00:43"
+        other.name = "Celestia CEL-0002"
+        other.rssi = -70
+        var mine = Fixtures.scanResult
+        mine.name = "Celestia CEL-0001"
+        expect(
+            ScanView(layout(40)).table([mine, other], numbered: true),
+            """
+               ADDRESS            NAME         STATE
+            1  C0:FF:EE:00:00:42  Celes…-0001  new
+            2  C0:FF:EE:00:00:43  Celes…-0002  new
+            """)
+        other.paired = true
+        other.recorder = "CEL-0002"
+        expect(
+            ScanView(layout(40)).table([mine, other], numbered: true),
+            """
+               ADDRESS            NAME      STATE
+            1  C0:FF:EE:00:00:42  Cel…0001  new
+            2  C0:FF:EE:00:00:43  Cel…0002  paired …
+            """)
+    }
+
+    @Test func longValuesGoOnBelow() {
+        var recorder = Fixtures.recorder
+        recorder.dataPlaneReason = "the L2CAP channel failed: socket: connection refused"
+        let lines = RecorderView(layout(40)).lines(recorder)
+        #expect(lines.allSatisfy { Text.width($0) <= 40 })
+        let text = lines.joined(separator: "\n")
+        #expect(
+            text.contains(
+                """
+                Storage       12.0 GiB of 32.0 GiB free
+                              (2 min ago)
+                """))
+        #expect(
+            text.contains(
+                """
+                Data by       notifications (not by the
+                              channel: the L2CAP channel
+                              failed: socket: connection
+                              refused)
+                """))
+        expect(
+            Array(SessionView(layout(40)).lines(Fixtures.session).prefix(2)),
+            """
+            Session       1b9d6bcd-bbfd-4b2d-9b5d-ab
+                          8dfbbd4bed
+            """)
+    }
+
+    @Test func importedFilesHaveNoRecorder() {
+        var session = Fixtures.session
+        session.recorder = "0b0e3a52-6c1f-4a43-9d6e-2f6f3c1f8a77"
+        session.source = "dslr_import"
+        #expect(SessionView(layout()).table([session])[1].contains("朝の会議  –  "))
+        let lines = SessionView(layout()).lines(session)
+        #expect(lines[1] == "Source        files imported here (dslr import)")
+        #expect(!lines.contains { $0.contains(session.recorder) || $0.hasPrefix("Recorder") })
     }
 
     @Test func tablesFitTheirTerminal() {

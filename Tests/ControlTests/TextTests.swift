@@ -34,7 +34,9 @@ import Testing
 
     @Test func wrapping() {
         #expect(Text.wrap("one two three", width: 7) == ["one two", "three"])
-        #expect(Text.wrap("unbreakable", width: 5) == ["unbr…"])
+        #expect(Text.wrap("unbreakable", width: 5) == ["unbre", "akabl", "e"])
+        #expect(Text.wrap("a  b unbreakable c", width: 5) == ["a b", "unbre", "akabl", "e c"])
+        #expect(Text.wrap("a  b", width: 5) == ["a  b"])
         #expect(Text.wrap("", width: 5) == [""])
         #expect(Text.flow(["a b", "c", "d"], separator: " · ", width: 7) == ["a b · c", "d"])
         #expect(Text.ascii("█░→·…ü") == "#.->-...?")

@@ -81,6 +81,41 @@ extension SystemTests {
             }
         }
 
+        /// Until it has been drawn twice more: a resize alone may change what is seen, once.
+        private func redrawn(_ screen: Screen) async throws {
+            for _ in 0..<2 {
+                let before = try await screen.lines()
+                try await screen.wait("it is drawn again") { try await screen.lines() != before }
+            }
+        }
+
+        @Test func aWatchHigherThanTheTerminalStaysInPlace() async throws {
+            try await Laboratory.run(try captures()) { lab in
+                let screen = try await lab.terminal(["status", "--watch"], columns: 80, rows: 6)
+                try await screen.waitFor("more line")
+                try await redrawn(screen)
+                let lines = try await screen.lines()
+                #expect(try await screen.scrolled() == 0, "\(lines)")
+                #expect(lines.first?.hasPrefix("celestiad ") == true, "\(lines)")
+                #expect(lines.contains { $0.hasPrefix("Health") }, "\(lines)")
+            }
+        }
+
+        @Test func aWatchStaysInPlaceWhenTheTerminalIsResized() async throws {
+            try await Laboratory.run(try captures()) { lab in
+                let screen = try await lab.terminal(["status", "--watch"], columns: 100, rows: 50)
+                try await screen.waitFor("Health")
+                for columns in [36, 120, 50, 80] {
+                    try await screen.resize(columns: columns, rows: 50)
+                    try await redrawn(screen)
+                    let lines = try await screen.lines()
+                    #expect(lines.first?.hasPrefix("celestiad ") == true, "\(columns): \(lines)")
+                    #expect(lines.count { $0.hasPrefix("celestiad ") } == 1, "\(columns): \(lines)")
+                    #expect(lines.count { $0.hasPrefix("Health") } == 1, "\(columns): \(lines)")
+                }
+            }
+        }
+
         /// The shell of a person who pressed Ctrl-C shows what is typed.
         @Test func theTerminalIsLeftAsItWas() async throws {
             try await Laboratory.run(try captures()) { lab in

@@ -15,6 +15,8 @@ struct Console: Sendable {
     var hasUnicode = true
     /// Columns of the terminal.
     var width: @Sendable () -> Int? = { nil }
+    /// Its rows.
+    var rows: @Sendable () -> Int? = { nil }
     var hasColor = false
     /// Whether standard error is systemd's journal, which takes the level of a line from a prefix (sd-daemon(3)).
     var errorIsJournal = false
@@ -125,16 +127,17 @@ extension Console {
             outputIsTerminal: isatty(STDOUT_FILENO) == 1 && !isDumb,
             errorIsTerminal: isatty(STDERR_FILENO) == 1 && !isDumb,
             inputIsTerminal: isatty(STDIN_FILENO) == 1,
-            hasUnicode: folded.contains("utf-8") || folded.contains("utf8"), width: terminalWidth,
+            hasUnicode: folded.contains("utf-8") || folded.contains("utf8"),
+            width: { terminalSize { $0.ws_col } }, rows: { terminalSize { $0.ws_row } },
             hasColor: environment["NO_COLOR", default: ""].isEmpty,
             errorIsJournal: Log.isStandardError(environment["JOURNAL_STREAM"]), offset: secondsEastOfUTC)
     }
 
-    @Sendable private static func terminalWidth() -> Int? {
+    private static func terminalSize(_ extent: (winsize) -> UInt16) -> Int? {
         var size = winsize()
         for fd in [STDOUT_FILENO, STDERR_FILENO]
-        where ioctl(fd, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 {
-            return Int(size.ws_col)
+        where ioctl(fd, UInt(TIOCGWINSZ), &size) == 0 && extent(size) > 0 {
+            return Int(extent(size))
         }
         return nil
     }

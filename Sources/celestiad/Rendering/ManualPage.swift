@@ -161,7 +161,7 @@ private struct Page {
     init(name: String) {
         let parts = name.split(separator: ".")
         let title = parts.dropLast().joined(separator: ".")
-        lines = [".TH \"\(title)\" \"\(parts.last ?? "")\" \"\" \"celestiad \(Version.number)\""]
+        lines = [".TH \"\(title)\" \"\(parts.last ?? "")\" \"\" \"celestiad \(Version.number)\"", ".ad l"]
     }
 
     mutating func title(_ name: String, _ purpose: String) {
@@ -179,7 +179,7 @@ private struct Page {
         lines += [".PP", ".EX"] + commands.map(Self.escaped) + [".EE"]
     }
 
-    /// What roff would take for a request or an escape, and what is no ASCII.
+    /// What roff would take for a request or an escape, and what is no ASCII; long paths and names may be broken.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for character in text {
@@ -190,6 +190,9 @@ private struct Page {
             case "\"": result += "\\(dq"
             case "…": result += "..."
             case "→": result += "\\(->"
+            case "/", "_":
+                let isInside = result.last?.isLetter ?? false
+                result += isInside ? "\(character)\\:" : "\(character)"
             default: result.append(character)
             }
         }

@@ -56,7 +56,7 @@ struct RecorderView {
 
     func table(_ recorders: [RecorderDocument]) -> [String] {
         var table = Table(columns: [
-            .init(title: "ID"), .init(title: "NAME", isFlexible: true),
+            .init(title: "ID"), .init(title: "NAME", isFlexible: true, keepsEnd: true),
             .init(title: "MODEL", isFlexible: true, dropped: 2),
             .init(title: "FIRMWARE", dropped: 1), .init(title: "BATTERY", isNumeric: true, dropped: 4),
             .init(title: "FREE", isNumeric: true, dropped: 3),
@@ -123,7 +123,7 @@ struct RecorderView {
     }
 }
 
-/// Names and values, one pair a line. Pure.
+/// Names, and values beside them. Pure.
 struct Fields {
     let layout: Layout
     private static let label = 14
@@ -133,9 +133,12 @@ struct Fields {
     }
 
     func lines(_ entries: [(String, String)]) -> [String] {
-        entries.map { name, value in
-            layout.paint(Text.pad(name, to: Self.label), .bold)
-                + Text.fit(Text.clean(value), to: max(20, layout.width - Self.label))
+        entries.flatMap { name, value in
+            let lines = Text.wrap(
+                Text.clean(value, limit: 1000), width: max(20, layout.width - Self.label))
+            return lines.enumerated().map {
+                layout.paint(Text.pad($0 == 0 ? name : "", to: Self.label), .bold) + $1
+            }
         }
     }
 }

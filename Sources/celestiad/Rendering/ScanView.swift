@@ -20,10 +20,10 @@ struct ScanView {
         let number = numbered ? [Table.Column(title: "", isNumeric: true)] : []
         var table = Table(
             columns: number + [
-                .init(title: "ADDRESS"), .init(title: "NAME", isFlexible: true),
-                .init(title: "MODEL", isFlexible: true, isOptional: true),
-                .init(title: "SIGNAL", isNumeric: true, isOptional: true),
-                .init(title: "MODE", isOptional: true), .init(title: "STATE"),
+                .init(title: "ADDRESS"), .init(title: "NAME", isFlexible: true, keepsEnd: true),
+                .init(title: "MODEL", isFlexible: true, dropped: 1, isOptional: true),
+                .init(title: "SIGNAL", isNumeric: true, dropped: 2, isOptional: true),
+                .init(title: "MODE", dropped: 3, isOptional: true), .init(title: "STATE", isFlexible: true),
             ])
         table.rows = Self.sorted(results).enumerated().map { index, result in
             (numbered ? ["\(index + 1)"] : []) + [

@@ -26,11 +26,17 @@ struct SessionView {
                 layout.moment(session.startedAt ?? session.createdAt),
                 length(session) ?? "–",
                 Text.clean(session.title ?? (session.salvaged ? "(salvaged)" : "–")),
-                Text.clean(session.recorder, limit: 40), "\(session.uploadedFiles)/\(session.files)",
+                isImported(session) ? Table.nothing : Text.clean(session.recorder, limit: 40),
+                "\(session.uploadedFiles)/\(session.files)",
                 Units.bytes(session.bytes), state(session),
             ]
         }
         return table.lines(layout)
+    }
+
+    /// Imported files have this hub's own id for a recorder's, which says nothing.
+    private func isImported(_ session: SessionDocument) -> Bool {
+        session.source.map { $0 != "recorder" } ?? false
     }
 
     /// nil when it is not known: what a recorder does not say is stored as nothing.
@@ -44,7 +50,11 @@ struct SessionView {
     }
 
     func lines(_ session: SessionDocument) -> [String] {
-        var entries = [("Session", session.id), ("Recorder", session.recorder)]
+        var entries = [("Session", session.id)]
+        entries.append(
+            isImported(session)
+                ? ("Source", "files imported here (\(Words.plain(session.source ?? "")))")
+                : ("Recorder", session.recorder))
         if let title = session.title { entries.append(("Title", title)) }
         if session.salvaged { entries.append(("Origin", "salvaged: no manifest named its files")) }
         if let started = session.startedAt { entries.append(("Captured", layout.moment(started))) }
@@ -58,9 +68,6 @@ struct SessionView {
         if let error = session.lastError { entries.append(("Last error", Text.clean(error))) }
         if let retries = session.retries, retries > 0 {
             entries.append(("Failures", "\(retries) since it last went on"))
-        }
-        if let source = session.source, source != "recorder" {
-            entries.append(("Source", Words.plain(source)))
         }
         if let host = session.host { entries.append(("For", Text.clean(host))) }
         if let from = session.migratedFrom { entries.append(("Moved from", Text.clean(from))) }
@@ -82,9 +89,10 @@ struct SessionView {
 
     private func files(_ assets: [AssetDocument]) -> [String] {
         var table = Table(columns: [
-            .init(title: "FILE", isFlexible: true), .init(title: "KIND"),
-            .init(title: "SIZE", isNumeric: true),
-            .init(title: "STATE"), .init(title: "SHA-256"), .init(title: "CLOUD"),
+            .init(title: "FILE", isFlexible: true, keepsEnd: true), .init(title: "KIND", dropped: 2),
+            .init(title: "SIZE", isNumeric: true, dropped: 3),
+            .init(title: "STATE", isFlexible: true, minimum: 14), .init(title: "SHA-256", dropped: 1),
+            .init(title: "CLOUD"),
         ])
         table.rows = assets.map { asset in
             [

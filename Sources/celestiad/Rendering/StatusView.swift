@@ -88,7 +88,8 @@ struct StatusView {
         return block("Disk", [pieces])
     }
 
-    private func health(_ items: [HealthItem]) -> [String] {
+    /// What is wrong, the last of the lines.
+    func health(_ items: [HealthItem]) -> [String] {
         guard !items.isEmpty else { return [head("Health") + layout.paint("all is well", .green)] }
         var lines: [String] = []
         for item in items {

@@ -6,6 +6,8 @@ struct Table {
         /// Gives up width when the line is too long, down to `minimum`.
         var isFlexible = false
         var minimum = 8
+        /// Cut in the middle: what follows tells it from others.
+        var keepsEnd = false
         /// Left out when the line is too long all the same, the lowest first; nil: never.
         var dropped: Int?
         /// Left out while no row has anything in it.
@@ -58,7 +60,8 @@ struct Table {
     private func line(_ cells: [String], _ shown: [Int], _ widths: [Int]) -> String {
         var line = ""
         for (index, column) in shown.enumerated() {
-            let cell = Text.fit(cells[column], to: widths[index])
+            let cut = columns[column].keepsEnd ? Text.fitEnds : Text.fit
+            let cell = cut(cells[column], widths[index])
             if index > 0 { line += String(repeating: " ", count: Self.gap) }
             line += Text.pad(cell, to: widths[index], left: columns[column].isNumeric)
         }

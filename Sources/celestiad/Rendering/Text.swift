@@ -23,6 +23,16 @@ enum Text {
         text.reduce(0) { $0 + width($1) }
     }
 
+    /// The same of a line with colours in it.
+    static func paintedWidth(_ line: String) -> Int {
+        var isColor = false
+        return line.reduce(0) { sum, character in
+            if character == "\u{1B}" { isColor = true }
+            defer { if character == "m" { isColor = false } }
+            return isColor ? sum : sum + width(character)
+        }
+    }
+
     private static func width(_ character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
         if first.isASCII { return first.value < 0x20 || first.value == 0x7F ? 0 : 1 }
@@ -58,6 +68,21 @@ enum Text {
         return fitted + "…"
     }
 
+    /// The beginning and the end that fit: names often differ only in their end.
+    static func fitEnds(_ text: String, to columns: Int) -> String {
+        guard width(text) > columns else { return text }
+        var end = text.endIndex
+        var used = 0
+        while end > text.startIndex {
+            let before = text.index(before: end)
+            let needed = width(text[before])
+            guard used + needed <= columns / 2 else { break }
+            used += needed
+            end = before
+        }
+        return fit(text, to: columns - used) + text[end...]
+    }
+
     static func pad(_ text: String, to columns: Int, left: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, columns - width(text)))
         return left ? space + text : text + space
@@ -65,26 +90,39 @@ enum Text {
 
     /// Lines of at most `width` columns, broken between words where there are any.
     static func wrap(_ text: String, width: Int) -> [String] {
-        flow(text.split(separator: " ").map(String.init), separator: " ", width: width)
+        self.width(text) <= width
+            ? [text] : flow(text.split(separator: " ").map(String.init), separator: " ", width: width)
     }
 
     /// Pieces on as few lines as they fit on; a piece that is wider than a line is broken between its words, a word
-    /// that is wider is cut.
+    /// that is wider within.
     static func flow(_ pieces: [String], separator: String, width columns: Int) -> [String] {
         var lines: [String] = []
         for piece in pieces {
-            if width(piece) > columns, piece.contains(" ") {
-                lines += wrap(piece, width: columns)
-                continue
-            }
-            let piece = fit(piece, to: columns)
-            if let last = lines.last, width(last) + width(separator) + width(piece) <= columns {
+            if width(piece) > columns {
+                lines += piece.contains(" ") ? wrap(piece, width: columns) : broken(piece, columns)
+            } else if let last = lines.last, width(last) + width(separator) + width(piece) <= columns {
                 lines[lines.count - 1] = last + separator + piece
             } else {
                 lines.append(piece)
             }
         }
         return lines.isEmpty ? [""] : lines
+    }
+
+    private static func broken(_ word: String, _ columns: Int) -> [String] {
+        var lines = [""]
+        var used = 0
+        for character in word {
+            let needed = width(character)
+            if used > 0, used + needed > columns {
+                lines.append("")
+                used = 0
+            }
+            lines[lines.count - 1].append(character)
+            used += needed
+        }
+        return lines
     }
 
     /// The same text for a terminal that knows no Unicode.

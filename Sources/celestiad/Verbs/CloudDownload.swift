@@ -181,12 +181,11 @@ struct CloudDownload {
         let progress = Task {
             guard isShown else { return }
             var area = LiveArea(console, onError: true)
-            let view = ProgressView(layout: console.errorLayout)
             while !Task.isCancelled {
                 var info = stat()
                 let bytes = fstat(file.rawValue, &info) == 0 ? Int64(info.st_size) : 0
                 area.draw(
-                    view.lines([
+                    ProgressView(layout: console.errorLayout).lines([
                         TransferDocument(
                             leg: "cloud_to_here", name: asset.name, bytes: bytes, totalBytes: asset.bytes)
                     ]))

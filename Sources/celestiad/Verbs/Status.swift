@@ -147,7 +147,9 @@ extension StatusWatch {
 
         mutating func redraw() throws(ControlError) {
             switch content {
-            case .status(let status): area.draw(StatusView(console.layout).lines(status))
+            case .status(let status):
+                let view = StatusView(console.layout)
+                area.draw(view.lines(status), last: view.health(status.health).count)
             case .gone(let message): area.draw([Text.fit(message, to: console.layout.width)])
             case nil: break
             }

@@ -56,6 +56,16 @@ final class Screen: Sendable {
         return Array(lines.reversed().drop { $0.isEmpty }.reversed())
     }
 
+    /// How many lines have scrolled away.
+    func scrolled() async throws -> Int {
+        let text = try await tmux("display-message", "-p", "#{history_size}").output
+        return Int(text.trimmingCharacters(in: .newlines)) ?? -1
+    }
+
+    func resize(columns: Int, rows: Int) async throws {
+        try await tmux("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+    }
+
     /// Presses keys, in tmux's names for them: `y`, `Enter`, `C-c`.
     func press(_ keys: String...) async throws {
         _ = try await tmux(["send-keys"] + keys)

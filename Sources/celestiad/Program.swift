@@ -16,9 +16,18 @@ enum Program {
     ]
 
     static func main() async {
+        occupyStandardFiles()
         ProcessMemory.keepSmall()
         signal(SIGPIPE, SIG_IGN)
         exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    /// A standard file that was closed is not to be one of ours: what is printed would go there. It fails as before.
+    private static func occupyStandardFiles() {
+        for fd in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(fd, F_GETFD) < 0 {
+            // The lowest number that is free, so this one.
+            _ = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
     }
 
     private static func run(_ words: [String]) async -> ExitCode {

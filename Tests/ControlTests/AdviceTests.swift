@@ -103,6 +103,36 @@ import Testing
         #expect(commands > 30)
     }
 
+    /// Put together from parts.
+    private static let composed: Set<String> = [
+        "celestiad is for root and members of group celestiad", "Data by notifications", "remote deleted",
+    ]
+
+    /// What troubleshooting.md has a user look for is what the program says: the texts between backticks in a table's first
+    /// column, but for the words that stand for something.
+    @Test func everySymptomIsAText() throws {
+        let sources = try Self.sources().map { try String(contentsOf: $0, encoding: .utf8) }.joined()
+            .replacing(/"\s*\+\s*"/, with: "")
+        let guide = try String(
+            contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+                .deletingLastPathComponent()
+                .deletingLastPathComponent().appendingPathComponent("docs/troubleshooting.md"),
+            encoding: .utf8)
+        var symptoms = 0
+        for row in guide.split(separator: "\n") where row.hasPrefix("| ") {
+            for span in row.split(separator: "|")[0].matches(of: /`([^`]+)`/)
+            where !span.1.hasPrefix("celestiad s") {
+                for part in span.1.split(separator: /…|[()]|\b[A-Z]{2,}\b|\bN\b/) {
+                    let text = part.trimmingCharacters(in: CharacterSet(charactersIn: " :,."))
+                    guard text.count >= 4, !Self.composed.contains(text) else { continue }
+                    symptoms += 1
+                    #expect(sources.contains(text), "\(text)")
+                }
+            }
+        }
+        #expect(symptoms > 20)
+    }
+
     @Test func thisTestCanFail() throws {
         let all = try Self.advice().map { $0.words.joined(separator: " ") }
         #expect(all.contains { $0.hasPrefix("session retry") })

@@ -14,7 +14,7 @@ import Testing
         "C0:FF:EE:00:00:42", "C0_FF_EE_00_00_42", "eyJhbGciOiJIUzI1NiJ9", "s3cr3t-passw0rd", "/home/ada",
         "/srv/private",
         "My Diary", "bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", "0123456789abcdef0123456789abcdef", "+49 170 1234567",
-        "dGhpcyBpcyBhIHNlY3JldCBrZXkx", "Holiday with Eve.jpg",
+        "dGhpcyBpcyBhIHNlY3JldCBrZXkx", "Holiday with Eve.jpg", "mueller", "192.168.7.20",
     ]
 
     private func sources() throws -> BundleSources {
@@ -58,11 +58,19 @@ import Testing
             ConfigurationSetting(
                 section: "Cloud", name: "PinnedPublicKey", value: "sha256//dGhpcyBpcyBhIHNlY3JldCBrZXkx",
                 origin: "CELESTIAD_Y", isPrivate: false),
+            ConfigurationSetting(
+                section: "Cloud", name: "URL", value: "https://cloud.mueller.example:8443/api",
+                origin: "/etc/c.conf:2", isPrivate: true),
+            ConfigurationSetting(
+                section: "MQTT", name: "Host", value: "nas.mueller.example", origin: "/etc/c.conf:3",
+                isPrivate: true),
         ]
         let lines = [
             "watched folder: Holiday with Eve.jpg is not taken", "recorder CR1-0042: connected",
             "password: s3cr3t-passw0rd", "org.bluez at /org/bluez/hci0/dev_C0_FF_EE_00_00_42 is gone",
             "session 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed: sha256 0123456789abcdef0123456789abcdef",
+            "no connection to cloud.mueller.example:8443 (192.168.7.20)",
+            "nas.mueller.example is not reached",
             "cannot read \"/home/ada/notes\": Permission denied", "Authorization: Bearer s3cr3t-passw0rd",
         ]
         return BundleSources(
@@ -135,6 +143,9 @@ import Testing
             ("celestiad.conf:3: wrong", "celestiad.conf:3: wrong"),
             ("life.ccdw.Celestia1.Manager", "life.ccdw.Celestia1.Manager"),
             ("x.wavelength", "x.wavelength"), ("token: abc", "token: <secret>"), ("", ""), ("AB", "AB"),
+            ("192.168.7.20:1883 and 10.0.0.1: x", "<ip>:1883 and <ip>: x"),
+            ("[fd00::17]:443, fe80::1", "[<ip>]:443, <ip>"),
+            ("127.0.0.1:80 [::1]:80 5.66.1", "127.0.0.1:80 [::1]:80 5.66.1"),
             ("key QWxhZGRpbjpvcGVuIHNlc2FtZTEy", "key <token>"), ("12:34:56", "12:34:56"),
             ("the cloud answered 507", "the cloud answered 507"), ("“Bob and I.m4a”", "“<file>”"),
         ])

@@ -122,7 +122,7 @@ import Testing
             .dbus, .fail, "sudo usermod -aG celestiad ada"),
         Case(
             "no policy", .sound.daemon(silent).with { $0.bus.hasPolicy = false }, .dbus, .fail,
-            "sudo apt-get install --reinstall celestiad"),
+            "sudo apt install --reinstall ./celestiad_"),
         Case("no word of the queue", .sound.daemon(silent), .queue, .skipped, says: "is not running"),
         Case(
             "sessions failed",
@@ -219,7 +219,8 @@ import Testing
             "no libmosquitto", broken("mqtt_library_absent", "no library"), .mqtt, .warn,
             "sudo apt-get install libmosquitto1", says: "no library"),
         Case(
-            "broker away", broken("mqtt_unreachable", "not reached"), .mqtt, .warn, "nc -vz ha.local 8883",
+            "broker away", broken("mqtt_unreachable", "not reached"), .mqtt, .warn,
+            "sudoedit /etc/celestiad/celestiad.conf",
             says: "not reached"),
         Case("broker closed", broken("mqtt_refused", "not let in"), .mqtt, .warn, "sudoedit"),
         Case("broker closed, queue well", broken("mqtt_refused", "not let in"), .queue, .ok),

@@ -47,6 +47,35 @@ import Testing
         #expect(try errors.fileHandleForReading.readToEnd() ?? Data() == Data())
     }
 
+    @Test func aReaderThatHasGoneEndsTheProgram() async throws {
+        let process = Process()
+        process.executableURL = Self.program
+        process.arguments = ["help"]
+        let output = Pipe()
+        process.standardOutput = output
+        try output.fileHandleForReading.close()
+        try process.run()
+        _ = await end(process)
+        #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == SIGPIPE)
+    }
+
+    /// What could not be written is no success.
+    @Test(arguments: [
+        ("\"$0\" help >/dev/full", 1, "could not be written: No space left"),
+        ("\"$0\" version --json >&-", 1, "could not be written: Bad file descriptor"),
+    ]) func whatIsNotWrittenIsNoSuccess(_ script: String, _ code: Int32, _ says: String) async throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/bash")
+        process.arguments = ["-c", script, Self.program.path]
+        let errors = Pipe()
+        process.standardError = errors
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        #expect(await end(process) == code)
+        let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        #expect(text.contains(says), "\(text)")
+    }
+
     @Test(
         arguments: [
             (["nonsense"], 2), (["status", "--bus", "unix:path=/nonexistent"], 13),

@@ -60,9 +60,11 @@ package struct ConfigurationKey: Sendable {
         let names = all.map(\.title)
         let written = "[\(entry.section)] \(entry.key)"
         let nearest = Suggestion.nearest(to: written, among: names)
+        let own = names.filter { $0.hasPrefix("[\(entry.section)] ") }
+        let list = own.isEmpty ? names : own
         return GatewayError(
             .configuration, "\(place): there is no key \(Terminal.printable(written))",
-            hint: nearest.map { "Did you mean \($0)?" } ?? "The keys are: \(names.joined(separator: ", ")).")
+            hint: nearest.map { "Did you mean \($0)?" } ?? "The keys are: \(list.joined(separator: ", ")).")
     }
 
     package static let all: [ConfigurationKey] = [
@@ -96,7 +98,8 @@ package struct ConfigurationKey: Sendable {
             section: "Cloud", name: "URL", variable: "CELESTIAD_CLOUD_URL",
             allowed: "an https URL; http only to this machine",
             documentation: "The base URL of the Celestia API. Sessions keep the one they were queued for.",
-            standard: "https://api.ccdw.life/celestia-trace/v1", check: ValueCheck.apiAddress,
+            standard: "https://api.ccdw.life/celestia-trace/v1", isPrivate: true,
+            check: ValueCheck.apiAddress,
             assign: {
                 $0.cloudURL = $1
                 return true
@@ -280,7 +283,7 @@ package struct ConfigurationKey: Sendable {
             documentation:
                 "The MQTT broker by which Home Assistant finds the recorders. It needs libmosquitto1: sudo apt-get install "
                 + "libmosquitto1. Empty: none.",
-            standard: "",
+            standard: "", isPrivate: true,
             assign: {
                 $0.mqtt.host = $1
                 return $1.utf8.count <= 255 && $1.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x2F }

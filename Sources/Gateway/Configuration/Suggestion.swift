@@ -2,6 +2,11 @@
 package enum Suggestion {
     /// The candidate nearest to `word`, when it is near enough to be a slip.
     package static func nearest(to word: String, among candidates: [String]) -> String? {
+        // The beginning of one, or more than one.
+        let short = word.lowercased()
+        if let longer = candidates.first(where: { $0.lowercased().hasPrefix(short) && short.count >= 4 }) {
+            return longer
+        }
         let ranked = candidates.map { ($0, distance(word.lowercased(), $0.lowercased())) }
         guard let best = ranked.min(by: { $0.1 < $1.1 }), best.1 <= max(2, word.count / 4) else { return nil }
         return best.0

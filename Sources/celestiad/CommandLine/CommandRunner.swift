@@ -27,6 +27,7 @@ struct CommandRunner {
             }
         } catch {
             console.fail(error)
+            if words.contains("--\(Option.json.name)") { try? console.printJSON(ExitErrorDocument(error)) }
             return error.code.exitCode
         }
     }

@@ -122,7 +122,11 @@ extension Console {
         let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? ""
         let folded = locale.lowercased()
         return Console(
-            write: { writeAll($0, to: STDOUT_FILENO) }, writeError: { writeAll($0, to: STDERR_FILENO) },
+            write: { text in
+                let error = writeAll(text, to: STDOUT_FILENO)
+                if error != 0 { end(error) }
+            },
+            writeError: { _ = writeAll($0, to: STDERR_FILENO) },
             input: input,
             outputIsTerminal: isatty(STDOUT_FILENO) == 1 && !isDumb,
             errorIsTerminal: isatty(STDERR_FILENO) == 1 && !isDumb,
@@ -148,13 +152,30 @@ extension Console {
         return localtime_r(&time, &fields) == nil ? 0 : fields.tm_gmtoff
     }
 
-    private static func writeAll(_ text: String, to fd: Int32) {
+    /// Nothing of this program's is of use without its data: a reader that has gone ends it as it ends others, and what
+    /// was not written is no success.
+    private static func end(_ error: Int32) -> Never {
+        guard error == EPIPE else {
+            let reason = String(cString: strerror(error))
+            _ = writeAll(
+                "celestiad: the output could not be written: \(reason)\n  → name another file, or make room for this one\n",
+                to: STDERR_FILENO)
+            _exit(ExitCode.failure.rawValue)
+        }
+        signal(SIGPIPE, SIG_DFL)
+        kill(getpid(), SIGPIPE)
+        _exit(128 + SIGPIPE)
+    }
+
+    /// Returns the error number, or 0.
+    private static func writeAll(_ text: String, to fd: Int32) -> Int32 {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }  // the reader has gone: there is nobody to tell
+            guard count > 0 else { return count < 0 ? errno : EIO }
             bytes = bytes.dropFirst(count)
         }
+        return 0
     }
 }

@@ -3,6 +3,7 @@ import Control
 import FoundationEssentials
 import Gateway
 import Glibc
+import HTTP
 
 /// What a bundle is made from.
 struct BundleSources: Sendable {
@@ -67,8 +68,8 @@ enum DoctorBundle {
     private static func readme(_ redacts: Bool) -> String {
         let note =
             redacts
-            ? "E-mail addresses, tokens, names, paths and names of files were taken out; Bluetooth addresses and ids were\n"
-                + "shortened, the same everywhere. Look at the files before you send them: what a person has written can\n"
+            ? "E-mail addresses, tokens, names, paths, names of files, hosts and IP addresses were taken out; Bluetooth\n"
+                + "addresses and ids were shortened, the same everywhere. Look at the files before you send them: what a person has written can\n"
                 + "hold anything."
             : "NOTHING WAS TAKEN OUT (--no-redact): it holds names, addresses and paths. Send it to nobody whom you would\n"
                 + "not tell them."
@@ -102,8 +103,19 @@ enum DoctorBundle {
         }
         for setting in sources.settings.value ?? [] where setting.isPrivate && setting.origin != nil {
             redactor.know(setting.value, as: "<\(setting.name)>")
+            if let host = host(of: setting.value) { redactor.know(host, as: "<host>") }
         }
         return redactor
+    }
+
+    /// That of an address, but for this machine, which is nobody's.
+    private static func host(of value: String) -> String? {
+        guard let start = value.firstRange(of: "://")?.upperBound else { return nil }
+        let authority = value[start...].prefix { $0 != "/" }
+        let host =
+            authority.first == "["
+            ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
+        return host.isEmpty || HTTPURL.isLoopback(String(host)) ? nil : String(host)
     }
 
     /// What stands behind the word.

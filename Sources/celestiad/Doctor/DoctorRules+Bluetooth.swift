@@ -238,7 +238,7 @@ extension DoctorRules {
                 Finding(
                     .autosuspend, names.isEmpty ? .skipped : .ok,
                     names.isEmpty
-                        ? "there is no adapter" : "\(names): not on USB, so not put to sleep")
+                        ? "the kernel shows no adapter here" : "\(names): not on USB, so not put to sleep")
             ]
         }
         return devices.map { device in

@@ -22,23 +22,16 @@ extension DoctorRules {
         }
         let items = status.health.filter(isOfBroker)
         findings += items.map { item in
-            let fix = fix(item, settings, facts.configurationPath)
-            return Finding(.mqtt, .warn, item.text, advice: fix.isEmpty ? item.hint : nil, fix: fix)
+            guard item.code != "mqtt_library_absent" else {
+                return Finding(.mqtt, .warn, item.text, fix: ["sudo apt-get install libmosquitto1"])
+            }
+            let key = item.code == "mqtt_refused" ? "Username" : "Host"
+            return Finding(
+                .mqtt, .warn, item.text, advice: item.hint, fix: change("MQTT", key, facts, by: "reload"))
         }
         if findings.isEmpty, let settings, !settings.host.isEmpty {
             findings.append(Finding(.mqtt, .ok, "the MQTT broker \(settings.address) is connected"))
         }
         return findings
-    }
-
-    private static func fix(
-        _ item: HealthItem, _ settings: MQTTConfiguration?, _ path: String
-    ) -> [String] {
-        switch item.code {
-        case "mqtt_library_absent": ["sudo apt-get install libmosquitto1"]
-        case "mqtt_unreachable":
-            settings.map { ["nc -vz \(Terminal.shellWord($0.host)) \($0.port)"] } ?? []
-        default: ["sudoedit \(path)", "sudo systemctl reload celestiad"]
-        }
     }
 }

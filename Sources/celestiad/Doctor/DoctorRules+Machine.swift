@@ -13,11 +13,13 @@ extension DoctorRules {
     /// From here on logins and certificates are in danger, and recordings get a wrong time.
     private static let graveSkewMs: Int64 = 300_000
 
+    private static func clockSetting(_ facts: DoctorFacts) -> [String] {
+        (facts.tools.hasTimeService ? [] : ["sudo apt-get install systemd-timesyncd"])
+            + ["sudo timedatectl set-ntp true"]
+    }
+
     static func clock(_ facts: DoctorFacts) -> [Finding] {
-        let setting =
-            facts.tools.hasTimeService
-            ? ["sudo timedatectl set-ntp true"]
-            : ["sudo apt-get install systemd-timesyncd", "sudo timedatectl set-ntp true"]
+        let setting = clockSetting(facts)
         guard facts.now.timeIntervalSince1970 >= implausible else {
             let year = facts.now.formatted(.iso8601).prefix(4)
             return [
@@ -160,12 +162,12 @@ extension DoctorRules {
             switch reach.stage {
             case .name: ["getent ahosts \(Terminal.shellWord(name))", "ip route get 1.1.1.1"]
             case .connection:
-                ["ip route get 1.1.1.1", "curl -v \(Terminal.shellWord("https://\(reach.host)/"))"]
+                ["ip route get 1.1.1.1", "celestiad cloud status"]
             case .certificate where configuration?.cloudCAFile != nil: change("Cloud", "CAFile", facts)
             case .certificate where configuration?.cloudPinnedKey != nil:
                 change("Cloud", "PinnedPublicKey", facts)
             case .certificate: ["sudo apt-get install --reinstall ca-certificates"]
-            case .clock: ["sudo timedatectl set-ntp true"]
+            case .clock: clockSetting(facts)
             case .answer, nil: ["celestiad cloud status"]
             }
         return Finding(.cloud, .fail, reach.message, advice: reach.hint, fix: fix)

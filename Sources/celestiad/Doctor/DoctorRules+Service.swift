@@ -126,7 +126,11 @@ extension DoctorRules {
         if let trouble = facts.bus.trouble {
             return [
                 Finding(
-                    .dbus, .fail, trouble, fix: facts.bus.isSystemBus ? ["sudo systemctl start dbus"] : [])
+                    .dbus, .fail, trouble,
+                    advice: facts.bus.isSystemBus
+                        ? nil
+                        : "name the bus that celestiad is on: --bus ADDRESS, CELESTIAD_BUS or [Bus] Address",
+                    fix: facts.bus.isSystemBus ? ["sudo systemctl start dbus"] : [])
             ]
         }
         var findings: [Finding] = []
@@ -142,7 +146,11 @@ extension DoctorRules {
                     .dbus, .fail,
                     "the bus does not let the daemon have its name: life.ccdw.Celestia1.conf is not in "
                         + "/usr/share/dbus-1/system.d",
-                    fix: ["sudo apt-get install --reinstall celestiad", "sudo systemctl reload dbus"]))
+                    advice: "install the package again, where its file is:",
+                    fix: [
+                        "sudo apt install --reinstall ./celestiad_\(Version.number)_$(dpkg --print-architecture).deb",
+                        "sudo systemctl reload dbus",
+                    ]))
         }
         if findings.isEmpty {
             findings.append(
@@ -172,9 +180,10 @@ extension DoctorRules {
             !told.contains($0.code) && !isOfBroker($0) && $0.severity != "info"
         }
         var findings = items.map { item in
-            Finding(
+            let command = item.hint.flatMap(command)
+            return Finding(
                 isOfRecorder(item) ? .recorders : .queue, item.severity == "error" ? .fail : .warn, item.text,
-                advice: item.hint)
+                advice: item.hint == command ? nil : item.hint, fix: command.map { [$0] } ?? [])
         }
         if case .success(let report) = facts.daemon.storage, report.state != "ok",
             !items.contains(where: { $0.code == "queue_degraded" })
@@ -201,6 +210,23 @@ extension DoctorRules {
         return findings
     }
 
+    /// What follows a command where a hint goes on about it.
+    private static let prose: Set<Substring> = [
+        "says", "shows", "lists", "tries", "makes", "which", "and", "or", "once",
+    ]
+
+    /// The first command of celestiad's in a hint.
+    private static func command(in hint: String) -> String? {
+        guard let start = hint.firstRange(of: "celestiad ")?.lowerBound else { return nil }
+        var words: [Substring] = []
+        for word in hint[start...].split(separator: " ") {
+            if prose.contains(word) { break }
+            words.append(word.last.map { ",;:.".contains($0) } == true ? word.dropLast() : word)
+            if words.last != word { break }
+        }
+        return words.count > 1 ? words.joined(separator: " ") : nil
+    }
+
     private static func isOfRecorder(_ item: HealthItem) -> Bool {
         item.code.hasPrefix("recorder_") || item.code == "battery_low"
     }
@@ -219,6 +245,7 @@ extension DoctorRules {
                     Finding(
                         .folder, .fail,
                         "the watched folder \(folder.path) is not there, or its disk is not mounted",
+                        advice: "mount its disk, if it is to be on one of its own; else:",
                         fix: ["sudo mkdir -p \(Terminal.shellWord(folder.path))"])
                 ]
             case .noFolder:

@@ -23,7 +23,8 @@ enum DoctorRules {
             return finding
         }
         var finding = finding
-        finding.advice = (finding.advice.map { $0 + "; " } ?? "") + "on the host, not in this container:"
+        let advice = finding.advice.map { ($0.last == ":" ? String($0.dropLast()) : $0) + "; " } ?? ""
+        finding.advice = advice + "on the host, not in this container:"
         return finding
     }
 
@@ -61,10 +62,12 @@ enum DoctorRules {
         return "sudoedit \(Terminal.shellWord(file(in: place) ?? facts.configurationPath))"
     }
 
-    /// The commands to change a key where it was set, which counts from the next start on.
-    static func change(_ section: String, _ name: String, _ facts: DoctorFacts) -> [String] {
+    /// The commands to change a key where it was set, and to let it count.
+    static func change(
+        _ section: String, _ name: String, _ facts: DoctorFacts, by verb: String = "restart"
+    ) -> [String] {
         let setting = facts.settings.first { $0.section == section && $0.name == name }
-        return [edit(setting?.origin, facts), "sudo systemctl restart celestiad"]
+        return [edit(setting?.origin, facts), "sudo systemctl \(verb) celestiad"]
     }
 
     /// The commands that add lines to a unit.

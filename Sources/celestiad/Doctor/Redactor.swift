@@ -1,3 +1,5 @@
+import Glibc
+
 /// Takes out of text what tells of people and recordings, and puts the same stand-in for the same thing everywhere:
 /// e-mail addresses, tokens, file names and paths, names that are known, Bluetooth addresses and ids. Pure.
 struct Redactor {
@@ -94,6 +96,7 @@ struct Redactor {
         if word.first == "/", !Self.plainPaths.contains(where: { word.hasPrefix($0) }), word != "/" {
             return "<path>" + end
         }
+        if let port = Self.behindIPAddress(word) { return "<ip>" + port + end }
         word = withoutAddresses(word)
         word = Self.withoutIDs(word)
         return Self.withoutTokens(word) + end
@@ -145,6 +148,21 @@ struct Redactor {
             guard end <= lower.count, lower[index..<end].joined() == ending else { return false }
             return end == lower.count || !(lower[end].first.map { $0.isLetter || $0.isNumber } ?? false)
         }?.count
+    }
+
+    /// What stands behind an IP address, which is a port or nothing; nil where there is none, or this machine's own.
+    private static func behindIPAddress(_ word: String) -> String? {
+        var address = Substring(word)
+        var port = Substring()
+        if word.count(where: { $0 == ":" }) == 1, let colon = word.firstIndex(of: ":") {
+            (address, port) = (word[..<colon], word[colon...])
+        }
+        var bytes = in6_addr()
+        let text = String(address)
+        guard inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1,
+            !text.hasPrefix("127."), text != "::1", text != "0.0.0.0", text != "::"
+        else { return nil }
+        return String(port)
     }
 
     /// `C0:FF:EE:00:00:42`, also as in BlueZ's paths, with `_`.

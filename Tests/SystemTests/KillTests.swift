@@ -40,7 +40,9 @@ extension SystemTests {
                 try await lab.logIn()
                 try await lab.pair()
                 try await lab.waitUntil("the cloud has four chunks and is silent") {
-                    try await lab.cloud.state().uploads.first?.receivedChunks.count == 4
+                    let state = try await lab.cloud.state()
+                    return state.uploads.first?.receivedChunks.count == 4
+                        && state.requests["uploadChunk"]?.requests == 5
                 }
                 #expect(await lab.endDaemon(SIGKILL) == 128 + SIGKILL)
                 try await lab.startDaemon()

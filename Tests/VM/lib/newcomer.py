@@ -79,6 +79,8 @@ class Screen:
                 self.lines.append("")
         elif control[2] == "A":
             self.row = max(0, self.row - int(control[1] or 1))
+        elif control[2] == "K":
+            self.lines[self.row] = ""
         elif control[2] == "J":
             del self.lines[self.row:]
             self.lines.append("")

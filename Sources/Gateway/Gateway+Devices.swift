@@ -3,6 +3,9 @@ import Cloud
 
 /// What users say of a recorder that is paired.
 extension Gateway {
+    /// Why none of the adapters that may be used is on; nil: one is.
+    package nonisolated func adapterTrouble() async -> AdapterTrouble? { await context.adapterTrouble() }
+
     /// Removes it from the account. It stays paired, but nothing is read from it until `bindDevice`: what it records
     /// from now on is not meant for this account (upload.md C-29). When the cloud cannot be told, nothing is changed.
     package nonisolated func unbindDevice(_ serial: String) async throws(GatewayError) {

@@ -19,9 +19,11 @@ import Testing
         let words: [String]
     }
 
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
     private static func sources() throws -> [URL] {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("Sources")
+        let root = Self.root.appendingPathComponent("Sources")
         let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
         return files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
     }
@@ -81,13 +83,11 @@ import Testing
 
     /// What only root may do is advised with sudo before it, the same everywhere.
     @Test func whatNeedsRootIsAdvisedWithSudo() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         // What an ordinary user may not do, or gets no answer to, and the `sudo` before it.
         let privileged =
             /(sudo )?\b(systemctl (-[a-z-]+ )*(start|stop|restart|reload|enable|disable|unmask|edit|daemon-reload|service-log-level)|rfkill unblock|journalctl|dmesg|setfacl|chown|modprobe|udevadm|usermod|apt-get|apt install|timedatectl set-ntp)\b/
         var commands = 0
-        for file in try Self.sources() + Self.documents.map({ root.appendingPathComponent($0) }) {
+        for file in try Self.sources() + Self.documents.map({ Self.root.appendingPathComponent($0) }) {
             let isCode = file.pathExtension == "swift"
             let lines = try String(contentsOf: file, encoding: .utf8)
                 .split(separator: "\n", omittingEmptySubsequences: false)
@@ -114,9 +114,7 @@ import Testing
         let sources = try Self.sources().map { try String(contentsOf: $0, encoding: .utf8) }.joined()
             .replacing(/"\s*\+\s*"/, with: "")
         let guide = try String(
-            contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-                .deletingLastPathComponent()
-                .deletingLastPathComponent().appendingPathComponent("docs/troubleshooting.md"),
+            contentsOf: Self.root.appendingPathComponent("docs/troubleshooting.md"),
             encoding: .utf8)
         var symptoms = 0
         for row in guide.split(separator: "\n") where row.hasPrefix("| ") {

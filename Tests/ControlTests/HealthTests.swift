@@ -15,8 +15,7 @@ import Testing
         _ tallies: [WaitTally], counts: QueueCounts = counts()
     ) -> [HealthItem] {
         Health.items(
-            account: Fixtures.account, adapters: Fixtures.status.adapters, configuredAdapter: nil,
-            hasBlueZ: true,
+            account: Fixtures.account, adapterTrouble: nil,
             recorders: [],
             counts: counts, waits: tallies.map { WaitDocument($0, host: Self.host) },
             uploads: UploadStatus(active: []), disk: nil, now: Fixtures.now)
@@ -82,8 +81,7 @@ import Testing
         let board = Board(now: { Fixtures.now })
         board.note(kind, of: "ha.local:1883", "it was so\u{1B}[2J")
         let items = Health.items(
-            account: Fixtures.account, adapters: Fixtures.status.adapters, configuredAdapter: nil,
-            hasBlueZ: true, recorders: [],
+            account: Fixtures.account, adapterTrouble: nil, recorders: [],
             counts: Self.counts(), uploads: UploadStatus(active: []), disk: nil, broker: board.brokerTrouble,
             now: Fixtures.now)
         let item = try #require(items.first)

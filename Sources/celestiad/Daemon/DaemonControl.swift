@@ -42,8 +42,7 @@ struct DaemonControl: ControlModel {
                 account: account, adapters: adapters, recorders: recorders, queue: queue, disk: disk,
                 transfers: gateway.board.transfers.map { TransferDocument($0) },
                 health: Health.items(
-                    account: account, adapters: adapters, configuredAdapter: gateway.configuration.adapter,
-                    hasBlueZ: await gateway.bluez.isReady,
+                    account: account, adapterTrouble: await gateway.adapterTrouble(),
                     recorders: recorders, counts: counts, waits: queue.waits ?? [],
                     uploads: uploads, disk: disk,
                     troubles: troubles, broker: gateway.board.brokerTrouble,

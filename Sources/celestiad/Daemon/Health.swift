@@ -10,14 +10,13 @@ enum Health {
 
     /// Worst first.
     static func items(
-        account: AccountDocument, adapters: [AdapterDocument], configuredAdapter: String?, hasBlueZ: Bool,
-        recorders: [RecorderDocument],
+        account: AccountDocument, adapterTrouble: AdapterTrouble?, recorders: [RecorderDocument],
         counts: QueueCounts, waits: [WaitDocument] = [], uploads: UploadStatus, disk: DiskDocument?,
         troubles: QueueTroubles = QueueTroubles(), broker: BrokerTrouble? = nil,
         folder: FolderTrouble? = nil, now: Date
     ) -> [HealthItem] {
         var items =
-            bluetooth(adapters, configuredAdapter, hasBlueZ) + self.account(account) + self.uploads(uploads)
+            bluetooth(adapterTrouble) + self.account(account) + self.uploads(uploads)
             + queue(counts)
         items += waits.map { HealthItem($0, now: now) }
         for recorder in recorders { items += self.recorder(recorder) }
@@ -35,14 +34,7 @@ enum Health {
             .map(\.element)
     }
 
-    private static func bluetooth(
-        _ adapters: [AdapterDocument], _ configured: String?, _ hasBlueZ: Bool
-    ) -> [HealthItem] {
-        let usable = adapters.filter { configured == nil || $0.address.uppercased() == configured }
-        let trouble = AdapterTrouble(
-            hasBlueZ: hasBlueZ,
-            adapters: usable.map { $0.powered ? .on : $0.state == "blocked" ? .blocked : .off },
-            configured: configured)
+    private static func bluetooth(_ trouble: AdapterTrouble?) -> [HealthItem] {
         guard let trouble else { return [] }
         let code =
             switch trouble {

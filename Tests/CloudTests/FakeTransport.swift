@@ -1,6 +1,7 @@
 import Cloud
 import EventLoop
 import HTTP
+import TestSupport
 
 /// Answers requests by a function of the request and its number, and remembers them.
 final class FakeTransport: CloudTransport {
@@ -45,4 +46,16 @@ extension HTTPResponse {
     static let quota = HTTPResponse.json(
         200, "{\"code\":0,\"message\":\"\",\"data\":{\"totalBytes\":9,\"usedBytes\":1,\"remainingBytes\":8}}")
     static let unauthorized = HTTPResponse.json(401, "{\"code\":401,\"message\":\"no\"}")
+}
+
+extension CelestiaAPI {
+    /// With tokens in a folder, and its own thread for them if none is given.
+    static func faked(
+        _ transport: FakeTransport, in directory: TemporaryDirectory, on disk: EventLoop? = nil,
+        base: String = "https://h/v1"
+    ) throws -> CelestiaAPI {
+        CelestiaAPI(
+            base: try APIBase(base), transport: transport, directory: directory.path, machine: "m1",
+            executor: try disk ?? EventLoop.start(name: "disk-test"))
+    }
 }

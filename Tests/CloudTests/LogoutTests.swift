@@ -9,16 +9,9 @@ import Testing
 /// The end of a login, here and at the server.
 @Suite struct LogoutTests {
     private let directory = TemporaryDirectory()
-    private let disk: EventLoop
-
-    init() throws {
-        disk = try EventLoop.start(name: "disk-test")
-    }
 
     private func api(_ transport: FakeTransport) throws -> CelestiaAPI {
-        CelestiaAPI(
-            base: try APIBase("https://h/v1"), transport: transport, directory: directory.path, machine: "m1",
-            executor: disk)
+        try CelestiaAPI.faked(transport, in: directory)
     }
 
     @Test func aLogoutForgetsTheTokensEvenWhenTheServerRefuses() async throws {

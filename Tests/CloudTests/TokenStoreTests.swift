@@ -15,9 +15,7 @@ import Testing
     }
 
     private func api(_ transport: FakeTransport, base: String = "https://h/v1") throws -> CelestiaAPI {
-        CelestiaAPI(
-            base: try APIBase(base), transport: transport, directory: directory.path, machine: "m1",
-            executor: disk)
+        try CelestiaAPI.faked(transport, in: directory, on: disk, base: base)
     }
 
     private var path: String { directory.path + "/credentials" }
